@@ -1,0 +1,107 @@
+"""What can be trained: the settings of one training run, validated without torch.
+
+This module is shared with `sweeper`, which checks a spec against it long before a rank starts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+# Images that a model takes, by name: True where it is made for pictures, False for the single neuron's numbers.
+MODELS: dict[str, bool] = {"alexnet-cifar": True, "neuron": False}
+# The same for data sets.
+DATA: dict[str, bool] = {
+    "fashion-mnist": True,
+    "cifar10": True,
+    "digits": True,
+    "synthetic": True,
+    "step-function": False,
+}
+DEFAULT_BATCH_SIZE = 128
+
+
+def _no_boolean(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("expected a number, not true or false")
+    return value
+
+
+Number = BeforeValidator(_no_boolean)
+PositiveInt = Annotated[int, Number, Field(gt=0)]
+PositiveFloat = Annotated[float, Number, Field(gt=0, allow_inf_nan=False)]
+
+
+class ExchangeConfig(BaseModel):
+    """How ranks combine what they learned after each step."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    method: Literal["parameter-server"] = "parameter-server"
+    average: Literal["gradients", "weights"] = "gradients"
+
+
+class TrainingConfig(BaseModel):
+    """Settings of one training run; together with a worker count and a machine they determine its curve.
+
+    `batch_size` counts images per worker and step, `global_batch_size` images of all workers together; a run has one
+    of the two (128 per worker where neither is given). `images` are seen in all: the last step is smaller where they
+    do not divide. `points` is the number of loss points aimed at; a point covers at least one step.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = "alexnet-cifar"
+    data: str = "fashion-mnist"
+    images: PositiveInt = 61_440
+    batch_size: PositiveInt | None = None
+    global_batch_size: PositiveInt | None = None
+    learning_rate: PositiveFloat = 0.1
+    momentum: Annotated[float, Number, Field(ge=0, lt=1)] = 0.0
+    weight_decay: Annotated[float, Number, Field(ge=0, allow_inf_nan=False)] = 0.0
+    initial_weights: Literal["uniform", "torch"] = "uniform"
+    exchange: ExchangeConfig = ExchangeConfig()
+    points: PositiveInt = 300
+    seed: Annotated[int, Number, Field(ge=0, lt=2**63)] = 0
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+
+    @field_validator("model")
+    @classmethod
+    def _known_model(cls, value: str) -> str:
+        return _one_of(value, MODELS)
+
+    @field_validator("data")
+    @classmethod
+    def _known_data(cls, value: str) -> str:
+        return _one_of(value, DATA)
+
+    @model_validator(mode="after")
+    def _fields_agree(self) -> Self:
+        if self.batch_size is not None and self.global_batch_size is not None:
+            raise ValueError("batch_size and global_batch_size exclude each other: keep one of them")
+        if MODELS[self.model] != DATA[self.data]:
+            fitting = ", ".join(name for name, pictures in DATA.items() if pictures == MODELS[self.model])
+            raise ValueError(f"model {self.model} cannot learn data {self.data}: use one of {fitting}")
+        return self
+
+    def global_batch(self, workers: int) -> int:
+        """Images of one full step of `workers` workers."""
+        if self.global_batch_size is not None:
+            return self.global_batch_size
+        return workers * (self.batch_size or DEFAULT_BATCH_SIZE)
+
+    def steps(self, workers: int) -> int:
+        """Steps of a run of `workers` workers; the last one takes what is left of `images`."""
+        return math.ceil(self.images / self.global_batch(workers))
+
+    def report_every(self, workers: int) -> int:
+        """Steps between two loss points, so that runs of any batch size have about `points` of them."""
+        return max(1, round(self.images / self.points / self.global_batch(workers)))
+
+
+def _one_of(value: str, known: dict[str, bool]) -> str:
+    if value not in known:
+        raise ValueError(f"unknown name; known are {', '.join(known)}")
+    return value

@@ -1,0 +1,139 @@
+"""The JSON lines between a gang's supervisor and its rank 0: commands go in, events come out.
+
+One object a line, discriminated by its first key (`command` or `event`). Numbers that JSON cannot hold travel as the
+strings "nan", "inf" and "-inf". A line that is none of these is somebody's print and is no event.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, TypeAlias
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train one trial; `config` is a `TrainingConfig` as a plain dict."""
+
+    kind: ClassVar[str] = "train"
+    trial: str
+    config: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Stop the running trial at its next loss point; ignored when another trial, or none, is running."""
+
+    kind: ClassVar[str] = "stop"
+    trial: str
+
+
+@dataclass(frozen=True)
+class Exit:
+    """End the gang; so does the end of standard input."""
+
+    kind: ClassVar[str] = "exit"
+
+
+@dataclass(frozen=True)
+class Ready:
+    """All ranks are up; one entry a rank in `pids` and `hosts`."""
+
+    kind: ClassVar[str] = "ready"
+    ranks: int
+    pids: list[int]
+    hosts: list[str]
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Started:
+    """Set-up is over and the clock runs; `effective` holds what the engine chose (device, threads, parameters)."""
+
+    kind: ClassVar[str] = "started"
+    trial: str
+    setup_seconds: float
+    effective: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """Mean loss over the images since the last point; `seconds` of training at the window's end."""
+
+    kind: ClassVar[str] = "point"
+    trial: str
+    step: int
+    images: int
+    seconds: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The trial is over: `outcome` is completed, diverged or stopped; `phases` are total seconds on rank 0."""
+
+    kind: ClassVar[str] = "ended"
+    trial: str
+    outcome: str
+    steps: int
+    images: int
+    seconds: float
+    phases: dict[str, float] = field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The gang died or could not start; `rank` is the guilty one where it is known (sent by the supervisor)."""
+
+    kind: ClassVar[str] = "failed"
+    trial: str
+    reason: str
+    rank: int | None = None
+    traceback: str = ""
+
+
+Command: TypeAlias = Train | Stop | Exit
+Event: TypeAlias = Ready | Started | Point | Ended | Failed
+Message: TypeAlias = Command | Event
+_COMMANDS: dict[str, type[Command]] = {c.kind: c for c in (Train, Stop, Exit)}
+_EVENTS: dict[str, type[Event]] = {e.kind: e for e in (Ready, Started, Point, Ended, Failed)}
+
+
+def encode(message: Message) -> str:
+    """One line of strict JSON, without its line end."""
+    key = "command" if message.kind in _COMMANDS else "event"
+    return json.dumps({key: message.kind, **_to_json(asdict(message))}, separators=(",", ":"), allow_nan=False)
+
+
+def decode_command(line: str) -> Command:
+    """The command in a line; raises ValueError for anything else."""
+    fields = json.loads(line)
+    if not isinstance(fields, dict) or fields.get("command") not in _COMMANDS:
+        raise ValueError(f"not a command: {line.strip()[:200]!r}; known are {', '.join(_COMMANDS)}")
+    return _COMMANDS[fields.pop("command")](**fields)
+
+
+def decode_event(line: str) -> Event | None:
+    """The event in a line, or None where the line is something else."""
+    if not line.startswith('{"event":'):
+        return None
+    try:
+        fields = json.loads(line)
+        event = _EVENTS[fields.pop("event")](**fields)
+    except (ValueError, KeyError, TypeError):
+        return None
+    if isinstance(event, Point):
+        return Point(event.trial, event.step, event.images, float(event.seconds), float(event.loss))
+    return event
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _to_json(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_to_json(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

@@ -1,0 +1,80 @@
+"""Loss curves and the areas under them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LossPoint:
+    """Mean loss over the images since the last point, at the end of its window.
+
+    `seconds` is training time; `images` is None where an imported log does not say.
+    """
+
+    step: int
+    images: int | None
+    seconds: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class CurveSummary:
+    """What is kept of a curve beside its points; None where the curve does not have it.
+
+    `minimum_loss` passes over values that are not numbers. The areas exist from two points on, for finite losses.
+    """
+
+    points: int
+    finite: bool
+    minimum_loss: float | None
+    final_loss: float | None
+    seconds: float | None
+    images: int | None
+    steps: int | None
+    area_seconds: float | None
+    area_images: float | None
+    area_steps: float | None
+
+
+def trapezoid(positions: Sequence[float], losses: Sequence[float]) -> float:
+    """Integral of the loss by the trapezoid rule, in units of loss times position; exactly rounded summation."""
+    pairs = zip(positions, positions[1:], losses, losses[1:], strict=False)
+    return math.fsum((right - left) * (first + second) / 2 for left, right, first, second in pairs)
+
+
+def area(points: Sequence[LossPoint], over: str = "seconds") -> float | None:
+    """Area under the curve over "seconds", "images" or "steps", from the first point to the last.
+
+    None for fewer than two points, for a loss that is not finite, and where the axis is not known.
+    """
+    attribute = {"seconds": "seconds", "images": "images", "steps": "step"}[over]
+    positions = [getattr(point, attribute) for point in points]
+    losses = [point.loss for point in points]
+    if len(points) < 2 or None in positions or not all(map(math.isfinite, losses)):
+        return None
+    return trapezoid(positions, losses)
+
+
+def minimum_loss(points: Sequence[LossPoint]) -> float | None:
+    """The smallest loss that is a number, wherever it stands; None where there is none."""
+    return min((point.loss for point in points if not math.isnan(point.loss)), default=None)
+
+
+def summarize(points: Sequence[LossPoint]) -> CurveSummary:
+    """All that lists, heatmaps and rankings need of a curve."""
+    last = points[-1] if points else None
+    return CurveSummary(
+        points=len(points),
+        finite=all(math.isfinite(point.loss) for point in points),
+        minimum_loss=minimum_loss(points),
+        final_loss=last.loss if last else None,
+        seconds=last.seconds if last else None,
+        images=last.images if last else None,
+        steps=last.step if last else None,
+        area_seconds=area(points, "seconds"),
+        area_images=area(points, "images"),
+        area_steps=area(points, "steps"),
+    )

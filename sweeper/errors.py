@@ -1,0 +1,63 @@
+"""The errors that a person can act upon: each says what is wrong and what to do about it."""
+
+from __future__ import annotations
+
+
+class SweeperError(Exception):
+    """Base of all expected errors; `kind` is its name in JSON, `remedy` what to do next."""
+
+    kind = "error"
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.remedy}" if self.remedy else self.message
+
+
+class SpecError(SweeperError):
+    """A spec that cannot be run; one line for each fault, each with field, value and remedy."""
+
+    kind = "spec"
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class SeatingError(SweeperError):
+    """A worker count that the machine or cluster can never seat."""
+
+    kind = "seating"
+
+
+class StoreError(SweeperError):
+    """The store cannot be opened, read or written."""
+
+    kind = "store"
+
+
+class NotFoundError(SweeperError):
+    """No sweep or trial of that name, or more than one."""
+
+    kind = "not-found"
+
+
+class LaunchError(SweeperError):
+    """MPI or Ray cannot start what was asked for."""
+
+    kind = "launch"
+
+
+class LogFormatError(SweeperError):
+    """A log in which no loss curve can be found."""
+
+    kind = "log-format"
+
+
+class FigureError(SweeperError):
+    """A figure that cannot be drawn from what the store holds."""
+
+    kind = "figure"

@@ -1,0 +1,100 @@
+"""From pydantic's findings to one line a fault: the field, the value, the remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+# What to do about each kind of finding, from its own details.
+_REMEDIES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "greater_than": lambda d: f"must be greater than {d['gt']:g}; give a larger number",
+    "greater_than_equal": lambda d: f"must be at least {d['ge']:g}; give a larger number",
+    "less_than": lambda d: f"must be less than {d['lt']:g}; give a smaller number",
+    "literal_error": lambda d: f"is not known; use one of {d['expected']}",
+    "int_parsing": lambda _: "is no number; give a whole number",
+    "int_from_float": lambda _: "is no whole number; give one",
+    "int_type": lambda _: "is no number; give a whole number",
+    "float_parsing": lambda _: "is no number; give one, such as 0.1 or 1e-3",
+    "float_type": lambda _: "is no number; give one, such as 0.1 or 1e-3",
+    "finite_number": lambda _: "is not finite; give a finite number",
+    "string_type": lambda _: "is no text; put it in quotes",
+    "string_too_short": lambda _: "is empty; give at least one character",
+}
+
+
+def describe_faults(
+    error: ValidationError, model: type[BaseModel], prefix: str = "", only: str = "", value: Any = None
+) -> list[str]:
+    """One line for each finding in `error`, which came from validating `model`.
+
+    `prefix` goes before each field's name. With `only`, the finding belongs to that swept field and its `value`,
+    whatever the place that pydantic names.
+    """
+    lines: list[str] = []
+    for details in error.errors():
+        lines += _describe(details, model, prefix, only, value)
+    return list(dict.fromkeys(lines))
+
+
+def _describe(details: ErrorDetails, model: type[BaseModel], prefix: str, only: str, value: Any) -> list[str]:
+    place = _place(details["loc"], prefix, only)
+    kind, context = details["type"], details.get("ctx", {})
+    given = value if only else details["input"]
+    if kind == "extra_forbidden":
+        return [f"{place}: unknown key; {_nearest(details['loc'], model)}"]
+    if kind == "missing":
+        return [f"{place}: is missing; add it"]
+    if kind == "too_short" and place == "space":
+        return ["space: is empty; give at least one field with its values, such as learning_rate: [0.1, 0.2]"]
+    if kind == "value_error":
+        own = [line for line in str(context["error"]).splitlines() if line]
+        if not details["loc"] and not only:
+            return own  # written by SweepSpec itself, fields named
+        return [f"{place}: {_show(given)}: {line}" if _is_plain(given) else f"{place}: {line}" for line in own]
+    remedy = _REMEDIES.get(kind)
+    problem = remedy(context) if remedy else f"is refused: {details['msg'][:1].lower()}{details['msg'][1:]}; correct it"
+    return [f"{place}: {_show(given)} {problem}"]
+
+
+def _place(loc: tuple[int | str, ...], prefix: str, only: str) -> str:
+    if only:
+        return f"{prefix}.{only}"
+    # Names of union members ("list[...]") are pydantic's own and no part of the file.
+    parts = [prefix] if prefix else []
+    for part in loc:
+        if isinstance(part, int):
+            parts[-1] += f"[{part}]"
+        elif not any(mark in part for mark in "[]() "):
+            parts.append(part)
+    return ".".join(parts) or "spec"
+
+
+def _nearest(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    known, unknown = _fields_at(loc[:-1], model), str(loc[-1])
+    near = difflib.get_close_matches(unknown, known, n=1)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+
+
+def _fields_at(loc: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
+    from sweeper.space import Range
+
+    for part in loc:
+        if part == "space":
+            return list(Range.model_fields)
+        field = model.model_fields.get(str(part))
+        if field is not None and isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            model = field.annotation
+    return list(model.model_fields)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float | bool)
+
+
+def _show(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,84 @@
+"""From a spec to its trials: pure, the same list for the same spec, ids from content."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from typing import Any
+
+from pydantic import ValidationError
+
+from engine.config import TrainingConfig
+from sweeper.errors import SpecError
+from sweeper.faults import describe_faults
+from sweeper.spec import WORKERS, Resources, SweepSpec, replace_field
+from sweeper.trial import TrialSpec
+
+_KEY_LENGTH = 10
+
+
+def plan(spec: SweepSpec) -> list[TrialSpec]:
+    """All trials of the grid, worker counts outermost, then the fields in the order of the spec, then the repeats.
+
+    Raises:
+        SpecError: a combination that cannot be trained, such as fewer images than one step takes.
+    """
+    trials = [_trial(spec, point, repeat) for point in _points(spec) for repeat in range(spec.repeats)]
+    _check_images(trials)
+    return trials
+
+
+def content_key(config: TrainingConfig, workers: int, resources: Resources) -> str:
+    """A digest of what decides a trial's result; settings at their defaults do not enter it."""
+    content = {
+        "config": config.model_dump(mode="json", exclude_defaults=True),
+        "workers": workers,
+        "resources": resources.model_dump(mode="json", exclude_defaults=True),
+    }
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:_KEY_LENGTH]
+
+
+def _points(spec: SweepSpec) -> list[dict[str, Any]]:
+    return [dict(zip(spec.axes, values, strict=True)) for values in itertools.product(*spec.axes.values())]
+
+
+def _trial(spec: SweepSpec, point: dict[str, Any], repeat: int) -> TrialSpec:
+    changes = {name: value for name, value in point.items() if name != WORKERS}
+    if spec.repeats > 1:
+        changes["seed"] = spec.trial.seed + repeat
+    try:
+        config = replace_field(spec.trial, changes)
+    except ValidationError as error:
+        at = ", ".join(f"{name}={value}" for name, value in point.items())
+        raise SpecError([f"{line} (at {at})" for line in describe_faults(error, TrainingConfig, "trial")]) from None
+    workers = int(point[WORKERS])
+    return TrialSpec(
+        key=content_key(config, workers, spec.resources),
+        workers=workers,
+        parameters=_parameters(config, workers, changes),
+        config=config,
+        resources=spec.resources,
+    )
+
+
+def _parameters(config: TrainingConfig, workers: int, changes: dict[str, Any]) -> dict[str, Any]:
+    size = (
+        {"global_batch_size": config.global_batch_size}
+        if config.global_batch_size is not None
+        else {"batch_size": config.global_batch(1)}
+    )
+    return {WORKERS: workers, **size, "learning_rate": config.learning_rate, **changes}
+
+
+def _check_images(trials: list[TrialSpec]) -> None:
+    worst = max(trials, key=lambda trial: trial.config.global_batch(trial.workers) / trial.config.images)
+    largest = worst.config.global_batch(worst.workers)
+    if worst.config.images < largest:
+        raise SpecError(
+            [
+                f"trial.images: {worst.config.images} is too small for one step of the largest global batch, {largest} "
+                f"({worst.workers} workers); raise it to at least {largest}, or remove that batch size or worker count"
+            ]
+        )

@@ -1,0 +1,110 @@
+"""The thresholded area: who qualifies, who wins, best per group (paper, section 5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_LAST = math.inf
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A trial as the ranking sees it; `area` is over the axis that is asked for.
+
+    `complete` is true for a trial that ran to its end, `finite` when no loss was infinite or not a number.
+    """
+
+    trial: str
+    parameters: dict[str, Any]
+    complete: bool
+    finite: bool
+    area: float | None
+    minimum_loss: float | None
+    seconds: float | None = None
+    images: int | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """The trials that compete with each other; `ranking` holds the qualified ones, best first."""
+
+    key: dict[str, Any]
+    trials: int
+    ranking: tuple[Candidate, ...]
+    best_minimum_loss: float | None
+
+    @property
+    def winner(self) -> Candidate | None:
+        """The qualified trial with the smallest area."""
+        return self.ranking[0] if self.ranking else None
+
+
+def qualifies(candidate: Candidate, threshold: float | None) -> bool:
+    """Whether a curve is complete, finite, has an area, and came down to the threshold (equality counts)."""
+    if not (candidate.complete and candidate.finite) or not _is_number(candidate.area):
+        return False
+    if threshold is None:
+        return True
+    return candidate.minimum_loss is not None and candidate.minimum_loss <= threshold
+
+
+def rank(candidates: Iterable[Candidate], threshold: float | None) -> list[Candidate]:
+    """The qualified candidates, smallest area first.
+
+    Equal areas are ordered by fewer workers, smaller batch, smaller rate, and the trial's id.
+    """
+    return sorted((c for c in candidates if qualifies(c, threshold)), key=_order)
+
+
+def best_per_group(
+    candidates: Iterable[Candidate], threshold: float | None, group_by: Sequence[str] = ("workers",)
+) -> list[Group]:
+    """One group for each value of the `group_by` parameters, in numeric order; a group that nobody won has its row."""
+    members: dict[tuple[Any, ...], list[Candidate]] = {}
+    for candidate in candidates:
+        key = tuple(candidate.parameters.get(name) for name in group_by)
+        members.setdefault(key, []).append(candidate)
+    return [
+        Group(
+            key=dict(zip(group_by, key, strict=True)),
+            trials=len(members[key]),
+            ranking=tuple(rank(members[key], threshold)),
+            best_minimum_loss=min(
+                (c.minimum_loss for c in members[key] if c.minimum_loss is not None and _is_number(c.minimum_loss)),
+                default=None,
+            ),
+        )
+        for key in sorted(members, key=lambda key: [sort_key(value) for value in key])
+    ]
+
+
+def sort_key(value: Any) -> tuple[int, float, str]:
+    """A total order over parameter values: numbers by size, then names, then what is missing or not a number."""
+    if isinstance(value, bool) or value is None:
+        return (2, 0.0, str(value))
+    if isinstance(value, int | float):
+        return (2, 0.0, "nan") if math.isnan(value) else (0, float(value), "")
+    return (1, 0.0, str(value))
+
+
+def _order(candidate: Candidate) -> tuple[float, float, float, float, str]:
+    parameters = candidate.parameters
+    size = parameters.get("batch_size", parameters.get("global_batch_size"))
+    return (
+        _number(candidate.area),
+        _number(parameters.get("workers")),
+        _number(size),
+        _number(parameters.get("learning_rate")),
+        candidate.trial,
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _number(value: Any) -> float:
+    return float(value) if _is_number(value) else _LAST

@@ -1,0 +1,103 @@
+"""The values that a swept field takes: lists, and ranges with a step, a factor or a count."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from engine.config import Number, PositiveInt
+
+Scalar = bool | int | float | str
+MAXIMUM_VALUES = 10_000
+_SIGNIFICANT_DIGITS = 12
+
+
+class Range(BaseModel):
+    """Values from `low` to at most `high`, both included.
+
+    `step` is added from one value to the next, or multiplied with where `log` is true; `count` asks for that many
+    values, evenly spaced (in the logarithm where `log` is true). A log range with neither goes by factors of ten.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    low: Annotated[float, Number, Field(allow_inf_nan=False)]
+    high: Annotated[float, Number, Field(allow_inf_nan=False)]
+    step: Annotated[float, Number, Field(gt=0, allow_inf_nan=False)] | None = None
+    count: PositiveInt | None = None
+    log: bool = False
+
+    @model_validator(mode="after")
+    def _bounds_hold(self) -> Self:
+        if self.low > self.high:
+            raise ValueError(f"low {self.low:g} is above high {self.high:g}: exchange them")
+        if self.log and self.low <= 0:
+            raise ValueError(f"low {self.low:g} has no logarithm: a log range needs bounds above zero")
+        if self.step is not None and self.count is not None:
+            raise ValueError("step and count exclude each other: keep one of them")
+        if self.step is None and self.count is None and not self.log:
+            raise ValueError("neither step nor count is given: add one of them")
+        if self.log and self.step is not None and self.step <= 1:
+            raise ValueError(f"step {self.step:g} is a factor in a log range: give one above 1")
+        if self.size() > MAXIMUM_VALUES:
+            raise ValueError(f"more than {MAXIMUM_VALUES} values: give a larger step or a smaller count")
+        return self
+
+    def size(self) -> int:
+        """Number of values."""
+        if self.count is not None:
+            return self.count
+        slack = 1 + 1e-9
+        if self.log:
+            return int(math.log(self.high / self.low) / math.log(self.step or 10) * slack + 1e-9) + 1
+        assert self.step is not None
+        return int((_decimal(self.high) - _decimal(self.low)) / _decimal(self.step)) + 1
+
+    def values(self) -> list[float]:
+        """The values in rising order, free of rounding: 0.3, not 0.30000000000000004."""
+        size = self.size()
+        if self.count is not None:
+            return [_rounded(self._between(i / (size - 1) if size > 1 else 0.0)) for i in range(size)]
+        if self.log:
+            return [_rounded(self.low * (self.step or 10) ** i) for i in range(size)]
+        assert self.step is not None
+        return [float(_decimal(self.low) + i * _decimal(self.step)) for i in range(size)]
+
+    def _between(self, fraction: float) -> float:
+        if self.log:
+            return math.exp(math.log(self.low) + fraction * (math.log(self.high) - math.log(self.low)))
+        return self.low + fraction * (self.high - self.low)
+
+
+def parse_axis(written: Any) -> list[Scalar] | Range:
+    """A field's values as a user may write them: a list, a range, or a single value."""
+    if isinstance(written, Range):
+        return written
+    if isinstance(written, dict):
+        return Range.model_validate(written)
+    if isinstance(written, list | tuple):
+        return list(written)
+    return [written]
+
+
+def expand(axis: list[Scalar] | Range, *, integers: bool) -> list[Scalar]:
+    """The values of an axis as written; those of a range are rounded where the field holds integers."""
+    if not isinstance(axis, Range):
+        return list(axis)
+    values = axis.values()
+    if not integers:
+        return list(values)
+    if axis.count is None and not axis.log:
+        return [int(value) if value.is_integer() else value for value in values]
+    return [round(value) for value in values]
+
+
+def _decimal(number: float) -> Decimal:
+    return Decimal(repr(number))
+
+
+def _rounded(number: float) -> float:
+    return float(f"{number:.{_SIGNIFICANT_DIGITS}g}")

@@ -1,0 +1,169 @@
+"""What a user may write: the sweep's spec, from YAML, JSON or Python, checked before anything runs."""
+
+from __future__ import annotations
+
+import difflib
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from engine.config import Number, PositiveInt, TrainingConfig
+from sweeper.errors import SpecError
+from sweeper.faults import describe_faults
+from sweeper.space import Range, Scalar, expand, parse_axis
+
+WORKERS = "workers"
+Over = Literal["seconds", "images", "steps"]
+OVER: tuple[str, ...] = get_args(Over)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Objective(_Strict):
+    """What makes a trial good: the smallest area `over` an axis among the qualified of its group.
+
+    Without a threshold every complete and finite curve qualifies.
+    """
+
+    threshold: Annotated[float, Number, Field(allow_inf_nan=False)] | None = None
+    over: Over = "seconds"
+    group_by: tuple[str, ...] = (WORKERS,)
+
+
+class Resources(_Strict):
+    """What each worker gets for itself."""
+
+    cpus_per_worker: PositiveInt = 1
+    gpus_per_worker: Annotated[int, Number, Field(ge=0)] = 0
+
+
+class SweepSpec(_Strict):
+    """A whole sweep; `space` maps fields of `trial` (dotted where nested) and `workers` to their values."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    trial: TrainingConfig = TrainingConfig()
+    space: Annotated[dict[str, Annotated[list[Scalar] | Range, BeforeValidator(parse_axis)]], Field(min_length=1)]
+    objective: Objective = Objective()
+    search: Literal["grid"] = "grid"
+    prune: Literal["none"] = "none"
+    repeats: PositiveInt = 1
+    resources: Resources = Resources()
+
+    @cached_property
+    def axes(self) -> dict[str, tuple[Scalar, ...]]:
+        """The values of each swept field in the field's own type, `workers` first; [1] where it is not swept."""
+        axes = {WORKERS: (1,), **{name: _values(self.trial, name, axis) for name, axis in self.space.items()}}
+        return {WORKERS: axes.pop(WORKERS), **axes}
+
+    @model_validator(mode="after")
+    def _space_holds(self) -> Self:
+        problems: list[str] = []
+        for name, axis in self.space.items():
+            problems += _axis_faults(self.trial, name, axis)
+        if {"batch_size", "global_batch_size"} <= self.space.keys():
+            problems.append("space: batch_size and global_batch_size exclude each other; keep one of them")
+        if self.repeats > 1 and "seed" in self.space:
+            problems.append(f"repeats: {self.repeats} gives the seeds already; remove space.seed or repeats")
+        for name in self.objective.group_by:
+            if name != WORKERS and name not in self.space:
+                known = ", ".join([WORKERS, *(key for key in self.space if key != WORKERS)])
+                problems.append(f"objective.group_by: {name!r} is not swept; use one of {known}")
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+
+def parse_spec(written: Any) -> SweepSpec:
+    """The spec in a mapping read from a file or a request.
+
+    Raises:
+        SpecError: one line for each fault, with the field, the value and the remedy.
+    """
+    if not isinstance(written, dict):
+        raise SpecError([f"spec: expected a mapping with name and space, got {type(written).__name__}; see the README"])
+    try:
+        return SweepSpec.model_validate(written)
+    except ValidationError as error:
+        raise SpecError(describe_faults(error, SweepSpec)) from None
+
+
+def replace_field(config: TrainingConfig, changes: dict[str, Any]) -> TrainingConfig:
+    """`config` with fields changed, nested ones by dotted path; raises pydantic's ValidationError.
+
+    A swept batch size replaces the other way of giving it.
+    """
+    written = config.model_dump(exclude_unset=True)
+    for one, other in (("batch_size", "global_batch_size"), ("global_batch_size", "batch_size")):
+        if one in changes:
+            written.pop(other, None)
+    for name, value in changes.items():
+        *parents, leaf = name.split(".")
+        place = written
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[leaf] = value
+    return TrainingConfig.model_validate(written)
+
+
+def field_value(config: TrainingConfig, name: str) -> Any:
+    """The value of a field by dotted path."""
+    value: Any = config
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def sweepable_fields() -> list[str]:
+    """All names that `space` may hold."""
+    names = [WORKERS]
+    for name, field in TrainingConfig.model_fields.items():
+        nested = field.annotation
+        if isinstance(nested, type) and issubclass(nested, BaseModel):
+            names += [f"{name}.{inner}" for inner in nested.model_fields]
+        else:
+            names.append(name)
+    return names
+
+
+def _values(trial: TrainingConfig, name: str, axis: list[Scalar] | Range) -> tuple[Scalar, ...]:
+    if name == WORKERS:
+        return tuple(_worker_count(value) for value in expand(axis, integers=True))
+    return tuple(field_value(replace_field(trial, {name: v}), name) for v in expand(axis, integers=_integers(name)))
+
+
+def _integers(name: str) -> bool:
+    field = TrainingConfig.model_fields.get(name)
+    return field is not None and "int" in repr(field.annotation)
+
+
+def _worker_count(value: Scalar) -> int:
+    if isinstance(value, bool | str) or value != int(value) or value < 1:
+        raise ValueError(f"space.{WORKERS}: {value!r} is no worker count; give a whole number of at least 1")
+    return int(value)
+
+
+def _axis_faults(trial: TrainingConfig, name: str, axis: list[Scalar] | Range) -> list[str]:
+    fields = sweepable_fields()
+    if name not in fields:
+        near = difflib.get_close_matches(name.removeprefix("trial."), fields, n=1)
+        remedy = f"did you mean {near[0]}?" if near else f"known are {', '.join(fields)}"
+        return [f"space.{name}: unknown key; {remedy}"]
+    values = expand(axis, integers=name == WORKERS or _integers(name))
+    if not values:
+        return [f"space.{name}: is empty; give at least one value or remove the key"]
+    problems: list[str] = []
+    normal: list[Scalar] = []
+    for value in values:
+        try:
+            normal += _values(trial, name, [value])
+        except ValidationError as error:
+            problems += describe_faults(error, TrainingConfig, prefix="space", only=name, value=value)
+        except (ValueError, OverflowError):
+            problems.append(f"space.{name}: {value!r} is no worker count; give a whole number of at least 1")
+    for value in dict.fromkeys(v for v in normal if normal.count(v) > 1):
+        times = normal.count(value)
+        problems.append(f"space.{name}: {value!r} is given {times} times; keep one of them")
+    return problems

@@ -1,0 +1,6 @@
+"""Where sweeps, trials and curves are kept: SQLite by default, PostgreSQL for many writers."""
+
+from sweeper.store.records import AttemptRecord, GangRecord, SweepRecord, TrialRecord
+from sweeper.store.store import Store, open_store
+
+__all__ = ["AttemptRecord", "GangRecord", "Store", "SweepRecord", "TrialRecord", "open_store"]

@@ -1,0 +1,93 @@
+"""Opening a database: its URL, its settings, its schema brought up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from sweeper.errors import StoreError
+
+SCHEMA_HEAD = "0001"
+_BUSY_TIMEOUT_S = 30
+
+
+def connect(url: str) -> Engine:
+    """An engine on the database at `url`, created and migrated where needed.
+
+    Raises:
+        StoreError: a URL that is none, a driver that is not installed, a database that cannot be reached.
+    """
+    parsed = _parse(url)
+    try:
+        engine = create_engine(parsed, connect_args=_arguments(parsed), pool_pre_ping=parsed.drivername != "sqlite")
+        if parsed.get_backend_name() == "sqlite":
+            event.listen(engine, "connect", _prepare_sqlite)
+        _migrate(engine)
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            f"--store {hidden(url)}: the driver {error.name} is not installed", "install sweeper[postgresql]"
+        ) from None
+    except SQLAlchemyError as error:
+        cause = " ".join(str(getattr(error, "orig", None) or error).split())
+        raise StoreError(
+            f"--store {hidden(url)}: cannot be opened ({cause})", "check that it exists and may be written"
+        ) from None
+    return engine
+
+
+def hidden(url: str) -> str:
+    """The URL without its password, for messages."""
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return url
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise StoreError(
+            f"--store {url}: is no SQLAlchemy URL", "write it like sqlite:///sweeper.db or postgresql://host/database"
+        ) from None
+    if parsed.drivername in ("postgresql", "postgres"):
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    if parsed.get_backend_name() not in ("sqlite", "postgresql"):
+        raise StoreError(f"--store {hidden(url)}: this database is not supported", "use sqlite or postgresql")
+    if parsed.get_backend_name() == "sqlite" and parsed.database and not Path(parsed.database).parent.is_dir():
+        raise StoreError(
+            f"--store {url}: there is no folder {Path(parsed.database).parent}", "create it, or name another place"
+        )
+    return parsed
+
+
+def _arguments(url: URL) -> dict[str, Any]:
+    return {"timeout": _BUSY_TIMEOUT_S} if url.get_backend_name() == "sqlite" else {}
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = NORMAL")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.close()
+
+
+def _migrate(engine: Engine) -> None:
+    with engine.connect() as connection:
+        if _version(connection) == SCHEMA_HEAD:
+            return
+    # Only now: Alembic takes longer to import than all the rest, and most openings do not need it.
+    from sweeper.store.migrations import upgrade
+
+    upgrade(engine, SCHEMA_HEAD)
+
+
+def _version(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()

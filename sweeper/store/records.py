@@ -1,0 +1,120 @@
+"""What the store gives to its callers: frozen records, free of SQLAlchemy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sweeper.ranking import Candidate
+from sweeper.trial import TrialState
+
+
+@dataclass(frozen=True)
+class SweepRecord:
+    """A submitted sweep; `states` counts its trials by state, `spec` is None for an imported one."""
+
+    id: str
+    name: str
+    origin: str
+    spec: dict[str, Any] | None
+    threshold: float | None
+    over: str
+    group_by: tuple[str, ...]
+    created_at: datetime
+    states: Mapping[TrialState, int]
+
+    @property
+    def trials(self) -> int:
+        """Number of trials in any state."""
+        return sum(self.states.values())
+
+    @property
+    def ended(self) -> int:
+        """Number of trials that are over."""
+        return sum(count for state, count in self.states.items() if state.ended)
+
+    @property
+    def state(self) -> str:
+        """completed (all trials ended), running, pending (none begun), or interrupted (some wait, none runs)."""
+        if self.ended == self.trials:
+            return "completed"
+        if self.states.get(TrialState.RUNNING):
+            return "running"
+        return "interrupted" if self.ended else "pending"
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """A trial with what is kept of its curve; times are in seconds of training, `attempt` is its latest."""
+
+    id: str
+    sweep_id: str
+    position: int
+    workers: int
+    parameters: dict[str, Any]
+    config: dict[str, Any]
+    resources: dict[str, Any]
+    state: TrialState
+    reason: str
+    attempt: int
+    points: int
+    finite: bool
+    minimum_loss: float | None
+    final_loss: float | None
+    seconds: float | None
+    images: int | None
+    steps: int | None
+    area_seconds: float | None
+    area_images: float | None
+    area_steps: float | None
+
+    def area(self, over: str) -> float | None:
+        """Area over "seconds", "images" or "steps"."""
+        areas = {"seconds": self.area_seconds, "images": self.area_images, "steps": self.area_steps}
+        return areas[over]
+
+    def candidate(self, over: str) -> Candidate:
+        """The trial as the ranking sees it."""
+        return Candidate(
+            trial=self.id,
+            parameters=self.parameters,
+            complete=self.state is TrialState.COMPLETED,
+            finite=self.finite,
+            area=self.area(over),
+            minimum_loss=self.minimum_loss,
+            seconds=self.seconds,
+            images=self.images,
+        )
+
+
+@dataclass(frozen=True)
+class AttemptRecord:
+    """One try at a trial; `setup_seconds` is the engine's, `startup_seconds` the gang's, neither in the curve."""
+
+    trial_id: str
+    number: int
+    gang_id: str | None
+    state: str
+    reason: str
+    traceback: str
+    effective: dict[str, Any]
+    startup_seconds: float | None
+    setup_seconds: float | None
+    log: str
+    started_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True)
+class GangRecord:
+    """An MPI job that serves attempts; one entry a rank in `hosts` and `pids`."""
+
+    id: str
+    sweep_id: str
+    workers: int
+    hosts: list[str]
+    pids: list[int]
+    versions: dict[str, str]
+    started_at: datetime

@@ -1,0 +1,46 @@
+"""From rows to records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import RowMapping
+
+from sweeper.curve import LossPoint
+from sweeper.store.records import AttemptRecord, GangRecord, SweepRecord, TrialRecord
+from sweeper.trial import TrialState
+
+
+def sweep_record(row: RowMapping, states: Mapping[TrialState, int]) -> SweepRecord:
+    """A sweep with its trials counted by state."""
+    return SweepRecord(
+        id=row["id"],
+        name=row["name"],
+        origin=row["origin"],
+        spec=row["spec"],
+        threshold=row["threshold"],
+        over=row["over"],
+        group_by=tuple(row["group_by"]),
+        created_at=row["created_at"],
+        states=states,
+    )
+
+
+def trial_record(row: RowMapping) -> TrialRecord:
+    """A trial; the columns are the record's fields, but for the state's type."""
+    return TrialRecord(**{**row, "state": TrialState(row["state"])})
+
+
+def attempt_record(row: RowMapping) -> AttemptRecord:
+    """An attempt."""
+    return AttemptRecord(**row)
+
+
+def gang_record(row: RowMapping) -> GangRecord:
+    """A gang."""
+    return GangRecord(**row)
+
+
+def loss_point(row: RowMapping) -> LossPoint:
+    """A point of a curve."""
+    return LossPoint(step=row["step"], images=row["images"], seconds=row["seconds"], loss=row["loss"])

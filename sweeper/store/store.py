@@ -1,0 +1,339 @@
+"""The store's interface: what the scheduler writes and everybody reads."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Update, func, insert, select, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from sweeper.curve import CurveSummary, LossPoint
+from sweeper.errors import NotFoundError, StoreError
+from sweeper.spec import SweepSpec
+from sweeper.store import rows, tables
+from sweeper.store.connection import connect, hidden
+from sweeper.store.records import AttemptRecord, GangRecord, SweepRecord, TrialRecord
+from sweeper.trial import TrialSpec, TrialState, predecessors
+
+DEFAULT_URL = "sqlite:///sweeper.db"
+_PREFIX_LENGTH = 3
+
+
+def open_store(url: str = DEFAULT_URL) -> Store:
+    """The store at a SQLAlchemy URL, created where it does not exist.
+
+    Raises:
+        StoreError: see `sweeper.store.connection.connect`.
+    """
+    return Store(connect(url), hidden(url))
+
+
+class Store:
+    """Sweeps, trials, attempts and curves.
+
+    Every method is one transaction, callable from any thread and from many processes at once. Raises StoreError when
+    the database refuses, with what it said.
+    """
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self._engine = engine
+        self.name = name
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            cause = " ".join(str(getattr(error, "orig", None) or error).split())
+            raise StoreError(
+                f"store {self.name}: {cause}", "check the disk, the permissions and the server; what is written stays"
+            ) from error
+
+    # Sweeps
+
+    def add_sweep(self, spec: SweepSpec, trials: Sequence[TrialSpec]) -> str:
+        """Record a sweep and its trials, all pending; returns the sweep's id."""
+        sweep_id = secrets.token_hex(4)
+        objective = spec.objective
+        with self._transaction() as connection:
+            connection.execute(
+                insert(tables.sweep).values(
+                    id=sweep_id,
+                    name=spec.name,
+                    origin="run",
+                    spec=spec.model_dump(mode="json"),
+                    threshold=objective.threshold,
+                    over=objective.over,
+                    group_by=list(objective.group_by),
+                    created_at=datetime.now(UTC),
+                )
+            )
+            connection.execute(
+                insert(tables.trial),
+                [_new_trial(sweep_id, position, trial) for position, trial in enumerate(trials)],
+            )
+        return sweep_id
+
+    def add_import(
+        self, name: str, curves: Sequence[tuple[dict[str, Any], str, Sequence[LossPoint], CurveSummary]]
+    ) -> str:
+        """Record finished curves from elsewhere as a sweep: parameters, source, points and summary of each.
+
+        A curve with a loss that is not finite is a diverged trial. All or nothing; returns the sweep's id.
+        """
+        sweep_id, now = secrets.token_hex(4), datetime.now(UTC)
+        with self._transaction() as connection:
+            connection.execute(
+                insert(tables.sweep).values(
+                    id=sweep_id,
+                    name=name,
+                    origin="import",
+                    spec=None,
+                    threshold=None,
+                    over="seconds",
+                    group_by=["workers"],
+                    created_at=now,
+                )
+            )
+            for position, (parameters, source, points, summary) in enumerate(curves):
+                trial_id = f"{sweep_id}-{position:04d}"
+                state = TrialState.COMPLETED if summary.finite else TrialState.DIVERGED
+                connection.execute(
+                    insert(tables.trial).values(
+                        id=trial_id,
+                        sweep_id=sweep_id,
+                        position=position,
+                        workers=parameters["workers"],
+                        parameters=parameters,
+                        config={},
+                        resources={},
+                        state=state.value,
+                        reason=f"imported from {source}",
+                        attempt=1,
+                        **asdict(summary),
+                    )
+                )
+                connection.execute(
+                    insert(tables.attempt).values(
+                        trial_id=trial_id, number=1, state=state.value, log=source, started_at=now, ended_at=now
+                    )
+                )
+                _insert_points(connection, trial_id, 1, points)
+        return sweep_id
+
+    def sweeps(self) -> list[SweepRecord]:
+        """All sweeps, newest first."""
+        with self._transaction() as connection:
+            order = (tables.sweep.c.created_at.desc(), tables.sweep.c.id)
+            found = connection.execute(select(tables.sweep).order_by(*order)).mappings().all()
+            counts = _state_counts(connection)
+        return [rows.sweep_record(row, counts.get(row["id"], {})) for row in found]
+
+    def find_sweep(self, reference: str) -> SweepRecord:
+        """The sweep with this id, else the newest of this name, else the one whose id begins so.
+
+        "latest" is the newest of all.
+
+        Raises:
+            NotFoundError: there is none, or the beginning fits several.
+        """
+        sweeps = self.sweeps()
+        if reference == "latest" and sweeps:
+            return sweeps[0]
+        found = [s for s in sweeps if s.id == reference] or [s for s in sweeps if s.name == reference][:1]
+        if not found and len(reference) >= _PREFIX_LENGTH:
+            found = [s for s in sweeps if s.id.startswith(reference)]
+        if len(found) == 1:
+            return found[0]
+        problem = "fits several sweeps" if found else "no such sweep"
+        raise NotFoundError(
+            f"sweep {reference!r}: {problem} in {self.name}", "`sweeper list` shows their ids and names"
+        )
+
+    # Trials
+
+    def trials(self, sweep_id: str, states: Sequence[TrialState] = ()) -> list[TrialRecord]:
+        """The trials of a sweep in the order of its plan, those in `states` where given; reads no points."""
+        query = select(tables.trial).where(tables.trial.c.sweep_id == sweep_id).order_by(tables.trial.c.position)
+        if states:
+            query = query.where(tables.trial.c.state.in_(state.value for state in states))
+        with self._transaction() as connection:
+            return [rows.trial_record(row) for row in connection.execute(query).mappings()]
+
+    def claim(self, trial_id: str, log: str) -> int | None:
+        """Take a pending trial for running; the number of its new attempt, or None where somebody else was first."""
+        with self._transaction() as connection:
+            claimed = connection.execute(
+                _advance(trial_id, TrialState.RUNNING, attempt=tables.trial.c.attempt + 1, reason="")
+            )
+            if not claimed.rowcount:
+                return None
+            number = int(
+                connection.execute(select(tables.trial.c.attempt).where(tables.trial.c.id == trial_id)).scalar_one()
+            )
+            connection.execute(
+                insert(tables.attempt).values(
+                    trial_id=trial_id,
+                    number=number,
+                    state=TrialState.RUNNING.value,
+                    log=log.replace("{attempt}", str(number)),
+                    started_at=datetime.now(UTC),
+                )
+            )
+        return number
+
+    def finish(
+        self,
+        trial_id: str,
+        attempt: int,
+        state: TrialState,
+        summary: CurveSummary,
+        *,
+        reason: str = "",
+        traceback: str = "",
+        phases: Mapping[str, float] | None = None,
+    ) -> None:
+        """End a running trial; its points are in already, its phases (total seconds by name) come with this.
+
+        Raises:
+            StoreError: the trial is not running in this attempt; an ended trial is never rewritten.
+        """
+        with self._transaction() as connection:
+            ended = connection.execute(
+                _advance(trial_id, state, reason=reason, **asdict(summary)).where(tables.trial.c.attempt == attempt)
+            )
+            if not ended.rowcount:
+                raise StoreError(
+                    f"trial {trial_id} is not running in attempt {attempt}", "an ended trial stays as it is"
+                )
+            _end_attempt(connection, trial_id, attempt, state.value, reason, traceback)
+            if phases:
+                shared = {"trial_id": trial_id, "attempt": attempt}
+                connection.execute(
+                    insert(tables.phase), [{**shared, "name": name, "seconds": s} for name, s in phases.items()]
+                )
+
+    def release(self, trial_id: str, attempt: int, reason: str) -> None:
+        """Put a running trial back to pending; what the attempt reported stays with the attempt."""
+        with self._transaction() as connection:
+            released = connection.execute(
+                _advance(trial_id, TrialState.PENDING, reason=reason).where(tables.trial.c.attempt == attempt)
+            )
+            if released.rowcount:
+                _end_attempt(connection, trial_id, attempt, "interrupted", reason, "")
+
+    # What attempts report
+
+    def add_points(self, trial_id: str, attempt: int, points: Sequence[LossPoint]) -> None:
+        """Append loss points of an attempt, in one bulk insert."""
+        if points:
+            with self._transaction() as connection:
+                _insert_points(connection, trial_id, attempt, points)
+
+    def points(self, trial_id: str, attempt: int | None = None) -> list[LossPoint]:
+        """The curve of an attempt, of the latest where none is given."""
+        table, trial = tables.loss_point, tables.trial
+        latest = select(trial.c.attempt).where(trial.c.id == trial_id).scalar_subquery()
+        query = (
+            select(table)
+            .where(table.c.trial_id == trial_id, table.c.attempt == (latest if attempt is None else attempt))
+            .order_by(table.c.step)
+        )
+        with self._transaction() as connection:
+            return [rows.loss_point(row) for row in connection.execute(query).mappings()]
+
+    def start_attempt(
+        self, trial_id: str, attempt: int, startup_seconds: float, setup_seconds: float, effective: Mapping[str, Any]
+    ) -> None:
+        """Record that set-up is over: how long gang and engine took, and what the engine chose."""
+        with self._transaction() as connection:
+            connection.execute(
+                _attempt_update(trial_id, attempt).values(
+                    startup_seconds=startup_seconds, setup_seconds=setup_seconds, effective=dict(effective)
+                )
+            )
+
+    def assign_gang(self, trial_id: str, attempt: int, gang: GangRecord) -> None:
+        """Record the MPI job that serves an attempt; the gang itself only the first time it is named."""
+        with self._transaction() as connection:
+            known = connection.execute(select(tables.gang.c.id).where(tables.gang.c.id == gang.id)).first()
+            if known is None:
+                connection.execute(insert(tables.gang).values(**asdict(gang)))
+            connection.execute(_attempt_update(trial_id, attempt).values(gang_id=gang.id))
+
+    def gangs(self, sweep_id: str) -> list[GangRecord]:
+        """The gangs of a sweep, first to last."""
+        query = select(tables.gang).where(tables.gang.c.sweep_id == sweep_id).order_by(tables.gang.c.started_at)
+        with self._transaction() as connection:
+            return [rows.gang_record(row) for row in connection.execute(query).mappings()]
+
+    def attempts(self, trial_id: str) -> list[AttemptRecord]:
+        """The attempts at a trial, first to last."""
+        query = select(tables.attempt).where(tables.attempt.c.trial_id == trial_id).order_by(tables.attempt.c.number)
+        with self._transaction() as connection:
+            return [rows.attempt_record(row) for row in connection.execute(query).mappings()]
+
+    def phases(self, trial_id: str, attempt: int) -> dict[str, float]:
+        """Total seconds by phase of an attempt."""
+        table = tables.phase
+        query = select(table.c.name, table.c.seconds).where(table.c.trial_id == trial_id, table.c.attempt == attempt)
+        with self._transaction() as connection:
+            return {row.name: row.seconds for row in connection.execute(query)}
+
+
+def _new_trial(sweep_id: str, position: int, trial: TrialSpec) -> dict[str, Any]:
+    return {
+        "id": f"{sweep_id}-{trial.key}",
+        "sweep_id": sweep_id,
+        "position": position,
+        "workers": trial.workers,
+        "parameters": trial.parameters,
+        "config": trial.config.model_dump(mode="json"),
+        "resources": trial.resources.model_dump(mode="json"),
+        "state": TrialState.PENDING.value,
+    }
+
+
+def _advance(trial_id: str, state: TrialState, **values: Any) -> Update:
+    """An update that happens only from a state that `state` may follow."""
+    before = [earlier.value for earlier in predecessors(state)]
+    return (
+        update(tables.trial)
+        .where(tables.trial.c.id == trial_id, tables.trial.c.state.in_(before))
+        .values(state=state.value, **values)
+    )
+
+
+def _end_attempt(connection: Connection, trial_id: str, attempt: int, state: str, reason: str, traceback: str) -> None:
+    ended = {"state": state, "reason": reason, "traceback": traceback, "ended_at": datetime.now(UTC)}
+    connection.execute(_attempt_update(trial_id, attempt).values(**ended))
+
+
+def _attempt_update(trial_id: str, attempt: int) -> Update:
+    return update(tables.attempt).where(tables.attempt.c.trial_id == trial_id, tables.attempt.c.number == attempt)
+
+
+def _insert_points(connection: Connection, trial_id: str, attempt: int, points: Sequence[LossPoint]) -> None:
+    shared = {"trial_id": trial_id, "attempt": attempt}
+    values = [{**shared, "step": p.step, "images": p.images, "seconds": p.seconds, "loss": p.loss} for p in points]
+    if values:
+        connection.execute(insert(tables.loss_point), values)
+
+
+def _state_counts(connection: Connection) -> dict[str, dict[TrialState, int]]:
+    columns = tables.trial.c
+    query = select(columns.sweep_id, columns.state, func.count()).group_by(columns.sweep_id, columns.state)
+    counts: dict[str, dict[TrialState, int]] = {}
+    for sweep_id, state, count in connection.execute(query):
+        counts.setdefault(sweep_id, {})[TrialState(state)] = count
+    return counts

@@ -1,0 +1,182 @@
+"""The tables. Columns that other programs read keep their names (DESIGN.md, "JSON and columns that others read")."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+)
+from sqlalchemy.dialects import postgresql
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# JSON text keeps the order of its keys and every digit of a float on both databases; PostgreSQL's JSONB does neither.
+Double = Float(53)
+
+
+class Loss(TypeDecorator[float]):
+    """A loss of any kind, NaN and infinities too. SQLite has no NaN and keeps it as NULL."""
+
+    impl = Double
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> Any:
+        """PostgreSQL's own double holds them all."""
+        return dialect.type_descriptor(postgresql.DOUBLE_PRECISION() if dialect.name == "postgresql" else Double)
+
+    def process_bind_param(self, value: float | None, dialect: Dialect) -> float | None:
+        """NaN becomes NULL where the database cannot hold it."""
+        if value is not None and math.isnan(value) and dialect.name == "sqlite":
+            return None
+        return value
+
+    def process_result_value(self, value: float | None, dialect: Dialect) -> float | None:
+        """NULL is NaN: the column holds no missing losses."""
+        return math.nan if value is None else float(value)
+
+
+class Utc(TypeDecorator[datetime]):
+    """A moment in UTC; databases without time zones keep it naive."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Convert to UTC."""
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """What comes back without a zone is UTC."""
+        return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+
+
+sweep = Table(
+    "sweep",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("name", String(200), nullable=False, index=True),
+    Column("origin", String(16), nullable=False),
+    Column("spec", JSON, nullable=True),
+    Column("threshold", Double, nullable=True),
+    Column("over", String(16), nullable=False),
+    Column("group_by", JSON, nullable=False),
+    Column("created_at", Utc, nullable=False),
+)
+
+trial = Table(
+    "trial",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("sweep_id", ForeignKey("sweep.id", ondelete="CASCADE"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("workers", Integer, nullable=False),
+    Column("parameters", JSON, nullable=False),
+    Column("config", JSON, nullable=False),
+    Column("resources", JSON, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("reason", Text, nullable=False, default=""),
+    Column("attempt", Integer, nullable=False, default=0),
+    Column("points", Integer, nullable=False, default=0),
+    Column("finite", Boolean, nullable=False, default=True),
+    Column("minimum_loss", Double, nullable=True),
+    Column("final_loss", Double, nullable=True),
+    Column("seconds", Double, nullable=True),
+    Column("images", BigInteger, nullable=True),
+    Column("steps", BigInteger, nullable=True),
+    Column("area_seconds", Double, nullable=True),
+    Column("area_images", Double, nullable=True),
+    Column("area_steps", Double, nullable=True),
+    Index(None, "sweep_id", "state"),
+)
+
+gang = Table(
+    "gang",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("sweep_id", ForeignKey("sweep.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("workers", Integer, nullable=False),
+    Column("hosts", JSON, nullable=False),
+    Column("pids", JSON, nullable=False),
+    Column("versions", JSON, nullable=False),
+    Column("started_at", Utc, nullable=False),
+)
+
+attempt = Table(
+    "attempt",
+    metadata,
+    Column("trial_id", ForeignKey("trial.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("gang_id", ForeignKey("gang.id"), nullable=True),
+    Column("state", String(16), nullable=False),
+    Column("reason", Text, nullable=False, default=""),
+    Column("traceback", Text, nullable=False, default=""),
+    Column("effective", JSON, nullable=False, default=dict),
+    Column("startup_seconds", Double, nullable=True),
+    Column("setup_seconds", Double, nullable=True),
+    Column("log", Text, nullable=False, default=""),
+    Column("started_at", Utc, nullable=False),
+    Column("ended_at", Utc, nullable=True),
+)
+
+
+def _of_attempt() -> list[Any]:
+    return [
+        Column("trial_id", String(64), primary_key=True),
+        Column("attempt", Integer, primary_key=True),
+        ForeignKeyConstraint(["trial_id", "attempt"], ["attempt.trial_id", "attempt.number"], ondelete="CASCADE"),
+    ]
+
+
+loss_point = Table(
+    "loss_point",
+    metadata,
+    *_of_attempt(),
+    Column("step", BigInteger, primary_key=True, autoincrement=False),
+    Column("images", BigInteger, nullable=True),
+    Column("seconds", Double, nullable=False),
+    Column("loss", Loss, nullable=True),
+    sqlite_with_rowid=False,  # the key is the table: half the pages of a table with an index beside it
+)
+
+phase = Table(
+    "phase",
+    metadata,
+    *_of_attempt(),
+    Column("name", String(32), primary_key=True),
+    Column("seconds", Double, nullable=False),
+)
+
+evaluation = Table(
+    "evaluation",
+    metadata,
+    *_of_attempt(),
+    Column("step", BigInteger, primary_key=True, autoincrement=False),
+    Column("images", BigInteger, nullable=False),
+    Column("seconds", Double, nullable=False),
+    Column("loss", Loss, nullable=True),
+    Column("accuracy", Double, nullable=False),
+)
