@@ -61,7 +61,7 @@ class TrainingConfig(BaseModel):
     learning_rate: PositiveFloat = 0.1
     momentum: Annotated[float, Number, Field(ge=0, lt=1)] = 0.0
     weight_decay: Annotated[float, Number, Field(ge=0, allow_inf_nan=False)] = 0.0
-    initial_weights: Literal["uniform", "torch"] = "uniform"
+    initial_weights: Literal["torch", "uniform"] = "torch"
     exchange: ExchangeConfig = ExchangeConfig()
     points: PositiveInt = 300
     seed: Annotated[int, Number, Field(ge=0, lt=2**63)] = 0

@@ -11,6 +11,9 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
+# Begins each line of a dying rank's traceback on standard error, before the rank's number.
+LAST_WORDS = "sweeper-rank"
+
 
 @dataclass(frozen=True)
 class Train:

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
+from engine.errors import ClearError
 
-class SweeperError(Exception):
-    """Base of all expected errors; `kind` is its name in JSON, `remedy` what to do next."""
 
-    kind = "error"
-
-    def __init__(self, message: str, remedy: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.remedy = remedy
-
-    def __str__(self) -> str:
-        return f"{self.message}; {self.remedy}" if self.remedy else self.message
+class SweeperError(ClearError):
+    """Base of the expected errors of sweeps, as `engine.errors` has those of training."""
 
 
 class SpecError(SweeperError):

@@ -15,13 +15,19 @@ SCHEMA_HEAD = "0001"
 _BUSY_TIMEOUT_S = 30
 
 
-def connect(url: str) -> Engine:
-    """An engine on the database at `url`, created and migrated where needed.
+def connect(url: str, *, create: bool = True) -> Engine:
+    """An engine on the database at `url`, migrated where needed; a SQLite file is created only with `create`.
 
     Raises:
-        StoreError: a URL that is none, a driver that is not installed, a database that cannot be reached.
+        StoreError: a URL that is none, a driver that is not installed, a database that cannot be reached or is not
+            there.
     """
     parsed = _parse(url)
+    if not create and is_missing(url):
+        raise StoreError(
+            f"--store {url}: there is no such file",
+            "`sweeper run SPEC` or `sweeper import FILE` makes one, or name the one you mean",
+        )
     try:
         engine = create_engine(parsed, connect_args=_arguments(parsed), pool_pre_ping=parsed.drivername != "sqlite")
         if parsed.get_backend_name() == "sqlite":
@@ -37,6 +43,16 @@ def connect(url: str) -> Engine:
             f"--store {hidden(url)}: cannot be opened ({cause})", "check that it exists and may be written"
         ) from None
     return engine
+
+
+def is_missing(url: str) -> bool:
+    """Whether the URL names a SQLite file that does not exist.
+
+    Raises:
+        StoreError: a URL that is none, or of a folder that does not exist.
+    """
+    parsed = _parse(url)
+    return parsed.get_backend_name() == "sqlite" and bool(parsed.database) and not Path(parsed.database or "").exists()
 
 
 def hidden(url: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -24,13 +24,13 @@ DEFAULT_URL = "sqlite:///sweeper.db"
 _PREFIX_LENGTH = 3
 
 
-def open_store(url: str = DEFAULT_URL) -> Store:
-    """The store at a SQLAlchemy URL, created where it does not exist.
+def open_store(url: str = DEFAULT_URL, *, create: bool = True) -> Store:
+    """The store at a SQLAlchemy URL; where there is none it is made, or refused without `create`.
 
     Raises:
         StoreError: see `sweeper.store.connection.connect`.
     """
-    return Store(connect(url), hidden(url))
+    return Store(connect(url, create=create), hidden(url))
 
 
 class Store:
@@ -170,8 +170,11 @@ class Store:
         with self._transaction() as connection:
             return [rows.trial_record(row) for row in connection.execute(query).mappings()]
 
-    def claim(self, trial_id: str, log: str) -> int | None:
-        """Take a pending trial for running; the number of its new attempt, or None where somebody else was first."""
+    def claim(self, trial_id: str, log: Callable[[int], str] = lambda _: "") -> int | None:
+        """Take a pending trial for running; the number of its new attempt, or None where somebody else was first.
+
+        `log` gives the path of an attempt's log.
+        """
         with self._transaction() as connection:
             claimed = connection.execute(
                 _advance(trial_id, TrialState.RUNNING, attempt=tables.trial.c.attempt + 1, reason="")
@@ -186,7 +189,7 @@ class Store:
                     trial_id=trial_id,
                     number=number,
                     state=TrialState.RUNNING.value,
-                    log=log.replace("{attempt}", str(number)),
+                    log=log(number),
                     started_at=datetime.now(UTC),
                 )
             )

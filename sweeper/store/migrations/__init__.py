@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from alembic import command
@@ -10,6 +11,8 @@ from alembic.util import CommandError
 from sqlalchemy import Engine, text
 
 from sweeper.errors import StoreError
+
+logging.getLogger("alembic").setLevel(logging.WARNING)
 
 _LOCK = 0x53574545  # "SWEE": PostgreSQL's advisory lock of whoever migrates
 

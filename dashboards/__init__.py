@@ -1,0 +1,1 @@
+"""What people look at: tables of a sweep, figures drawn from them, and the `plot` command."""

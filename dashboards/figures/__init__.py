@@ -1,0 +1,7 @@
+"""The figures: each a function of a table that returns a matplotlib `Figure`."""
+
+from dashboards.figures.curves import draw_curves
+from dashboards.figures.heatmap import draw_heatmap
+from dashboards.figures.histogram import draw_histogram
+
+__all__ = ["draw_curves", "draw_heatmap", "draw_histogram"]

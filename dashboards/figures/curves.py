@@ -1,0 +1,139 @@
+"""The curves: loss over the axis of the best trial of each group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+
+from dashboards.figures import style
+from dashboards.figures.labels import group_name, result_name, threshold_name, trial_name
+from dashboards.figures.number_format import AxisNumbers
+from dashboards.figures.panels import check_groups, title
+from dashboards.figures.text import wrap
+from dashboards.frames import CurveRow, CurveTable, TrialTable
+
+Values = npt.NDArray[np.float64]
+_SMOOTHED_FROM = 100  # points; shorter curves are drawn as they are
+_WIDTH = 9.0  # inches
+_WINDOWS = 40  # running means that fit side by side into a curve
+_FAR_ABOVE = 2.0  # times the largest loss
+_LOGARITHMIC_FROM = 30.0  # times the median, the largest loss above which a linear axis shows nothing else
+
+
+@style.drawing()
+def draw_curves(table: CurveTable) -> Figure:
+    """Loss over seconds, images or steps of the best trial per group, with the threshold as a dashed line.
+
+    Long curves are drawn pale, with their running mean on top. Losses that are not finite are gaps. A group where
+    nothing qualified shows the trial that came nearest, dotted, and says so in the legend.
+
+    Raises:
+        FigureError: more groups than a picture can hold.
+    """
+    trials = table.trials
+    check_groups(trials)
+    figure = style.new_figure(_WIDTH, 5.2 + 0.2 * len(table.rows))
+    axes = figure.add_subplot()
+    alpha = max(0.08, 0.32 / math.sqrt(len(table.rows)))  # the more curves lie over each other, the paler
+    windows = [_draw_curve(axes, row, trials, place, alpha) for place, row in enumerate(table.rows)]
+    losses = [loss for row in table.rows for loss in row.losses if math.isfinite(loss)]
+    _draw_threshold(axes, trials, losses)
+    _scale(axes, losses)
+    axes.set(xlabel=style.axis_name(trials.over), ylabel="loss")
+    axes.grid()
+    note = "; bold: running mean" if any(window > 1 for window in windows) else ""
+    title(figure, trials.name, f"loss of the best trial per group{note}", _WIDTH)
+    figure.legend(loc="outside lower left", handlelength=3)
+    return figure
+
+
+def smooth(losses: Values, window: int) -> Values:
+    """Centred running mean over `window` points, fewer at the ends; gaps (NaN) stay gaps and enter no mean."""
+    known = np.isfinite(losses)
+    kernel = np.ones(window)
+    sums = np.convolve(np.where(known, losses, 0.0), kernel, mode="same")
+    counts = np.convolve(known.astype(float), kernel, mode="same")
+    return np.where(known, sums / np.maximum(counts, 1.0), np.nan)
+
+
+def window_of(points: int) -> int:
+    """Points of the running mean, odd; 1 for a curve that is short enough to be drawn as it is."""
+    return 1 if points < _SMOOTHED_FROM else 2 * (points // _WINDOWS // 2) + 3
+
+
+def _draw_curve(axes: Axes, row: CurveRow, trials: TrialTable, place: int, alpha: float) -> int:
+    colour = style.GROUP_COLOURS[place % len(style.GROUP_COLOURS)]
+    label = wrap(_label(row, trials), _WIDTH - 1.2, style.TEXT_PT)
+    positions = np.array(row.positions, dtype=float)
+    losses = np.array(row.losses, dtype=float)
+    losses[~np.isfinite(losses)] = np.nan
+    window = window_of(len(losses))
+    bold = losses
+    if window > 1:
+        axes.plot(positions, losses, color=colour, linewidth=0.6, alpha=alpha, zorder=1.5)
+        bold = smooth(losses, window)
+    drawn = bool(np.isfinite(losses).any())
+    axes.plot(
+        positions,
+        bold,
+        color=colour,
+        linewidth=1.9,
+        zorder=2.5,
+        linestyle=("-" if row.group.winner else ":") if drawn else "none",
+        marker=style.GROUP_MARKERS[place % len(style.GROUP_MARKERS)] if drawn else "",
+        markersize=5.5,
+        markeredgecolor="white",
+        markeredgewidth=0.7,
+        markevery=_markers(bold, place),
+        label=label,
+    )
+    return window
+
+
+def _markers(losses: Values, place: int) -> list[int]:
+    """Indices of about eight markers, shifted from curve to curve so that they do not hide each other."""
+    known = np.flatnonzero(np.isfinite(losses)).tolist()
+    stride = max(1, len(known) // 8)
+    return known[(place * stride // 4) % stride :: stride]
+
+
+def _label(row: CurveRow, trials: TrialTable) -> str:
+    name = group_name(row.group.key)
+    if row.trial is None:
+        return f"{name}: no curve"
+    if row.group.winner is None:
+        return f"{name}: {result_name(row.group, trials)}, nearest is {trial_name(row.trial, trials)}"
+    missing = "" if row.losses else " (no points kept)"
+    return f"{name}: {result_name(row.group, trials)}{missing}"
+
+
+def _draw_threshold(axes: Axes, trials: TrialTable, losses: Sequence[float]) -> None:
+    """A dashed line, or only its name where it lies so far above all losses that it would flatten them."""
+    if trials.threshold is None:
+        return
+    label = threshold_name(trials)
+    if math.isfinite(trials.threshold) and trials.threshold <= _FAR_ABOVE * max(losses, default=math.inf):
+        dashes = (0, (6, 4))
+        axes.axhline(trials.threshold, color=style.INK, linestyle=dashes, linewidth=1.1, zorder=2.2, label=label)
+    else:
+        axes.plot([], [], linestyle="none", label=f"{label}, not within the picture")
+
+
+def _scale(axes: Axes, losses: Sequence[float]) -> None:
+    axes.margins(x=0.02)
+    if logarithmic(losses):
+        axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_formatter(AxisNumbers())
+    axes.yaxis.set_major_formatter(AxisNumbers())
+
+
+def logarithmic(losses: Sequence[float]) -> bool:
+    """Whether the losses span so much that a linear axis would flatten most of a curve."""
+    return bool(losses) and min(losses) > 0 and max(losses) > _LOGARITHMIC_FROM * float(np.median(losses))

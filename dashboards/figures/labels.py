@@ -1,0 +1,61 @@
+"""The words in figures: what a group, a trial and a result are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dashboards.figures.number_format import measure, setting
+from dashboards.frames import GLOBAL_BATCH_SIZE, WORKERS, TrialGroup, TrialRow, TrialTable
+
+
+def group_name(key: Mapping[str, Any]) -> str:
+    """What a group is called: "2 workers", "2 workers, average weights", or "all trials" where it is the only one."""
+    names = []
+    for name, value in key.items():
+        if name == WORKERS:
+            names.append(f"{setting(value)} worker{'' if value == 1 else 's'}")
+        else:
+            names.append(f"{_plain(name)} {setting(value)}")
+    return ", ".join(names) or "all trials"
+
+
+def batch_word(table: TrialTable) -> str:
+    """What a batch size counts in this table."""
+    return "global batch" if table.batch_name == GLOBAL_BATCH_SIZE else "batch"
+
+
+def trial_name(row: TrialRow, table: TrialTable) -> str:
+    """All that tells a trial from the others of its group, such as "batch 128, rate 0.5, average weights"."""
+    names = []
+    if row.batch_size is not None:
+        names.append(f"{batch_word(table)} {setting(row.batch_size)}")
+    if row.learning_rate is not None:
+        names.append(f"rate {setting(row.learning_rate)}")
+    names += [f"{_plain(name)} {setting(value)}" for name, value in row.others.items()]
+    return ", ".join(names) or f"trial {row.position}"
+
+
+def result_name(group: TrialGroup, table: TrialTable) -> str:
+    """The winner as in "batch 128, rate 0.5, area 12.30", or that none of the trials qualified."""
+    winner = group.winner
+    if winner is not None and winner.area is not None:
+        return f"{trial_name(winner, table)}, area {measure(winner.area)}"
+    trials = len(group.rows)
+    return f"none of {trials} qualified" if trials > 1 else "its trial did not qualify"
+
+
+def nearest_name(group: TrialGroup, table: TrialTable) -> str:
+    """How near a group without a winner came to the threshold."""
+    best = group.best_minimum_loss
+    known = "no loss known" if best is None else f"best minimum loss {measure(best)}"
+    return f"{known}, {threshold_name(table)}"
+
+
+def threshold_name(table: TrialTable) -> str:
+    """The threshold in words."""
+    return "no threshold" if table.threshold is None else f"threshold {setting(table.threshold)}"
+
+
+def _plain(name: str) -> str:
+    return name.rpartition(".")[2].replace("_", " ")

@@ -1,0 +1,242 @@
+"""From the store to tidy tables: what the figures draw, free of queries and of matplotlib."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from sweeper.errors import FigureError
+from sweeper.ranking import best_per_group, qualifies
+from sweeper.store import Store, SweepRecord, TrialRecord
+from sweeper.trial import TrialState
+
+WORKERS = "workers"
+BATCH_SIZE = "batch_size"
+GLOBAL_BATCH_SIZE = "global_batch_size"
+LEARNING_RATE = "learning_rate"
+Key = tuple[Any, ...]
+
+
+class Outcome(StrEnum):
+    """What came of a trial at a threshold; the better first, NOT_RUN covering all that has no area to show."""
+
+    QUALIFIED = "qualified"
+    ABOVE_THRESHOLD = "above the threshold"
+    DIVERGED = "diverged"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class TrialRow:
+    """One trial; `area` in loss times the table's axis, `seconds` of training, None where there is none.
+
+    `batch_size` is what the table's `batch_name` says; it and the rate are None where an imported trial has none.
+    `others` are further parameters that vary within a group, by name.
+    """
+
+    trial: str
+    position: int
+    workers: int
+    batch_size: Any
+    learning_rate: Any
+    others: Mapping[str, Any]
+    state: TrialState
+    outcome: Outcome
+    area: float | None
+    minimum_loss: float | None
+    seconds: float | None
+    winner: bool
+
+    @property
+    def qualified(self) -> bool:
+        """Whether the trial competes."""
+        return self.outcome is Outcome.QUALIFIED
+
+
+@dataclass(frozen=True)
+class TrialGroup:
+    """The trials that compete with each other, in the order of the plan; `key` has the group's values by name."""
+
+    key: Mapping[str, Any]
+    rows: tuple[TrialRow, ...]
+    best_minimum_loss: float | None
+
+    @property
+    def winner(self) -> TrialRow | None:
+        """The qualified trial with the smallest area."""
+        return next((row for row in self.rows if row.winner), None)
+
+    @property
+    def qualified(self) -> tuple[TrialRow, ...]:
+        """The trials that compete, in the order of the plan."""
+        return tuple(row for row in self.rows if row.qualified)
+
+    @property
+    def nearest(self) -> TrialRow | None:
+        """The trial with the lowest finite minimum loss, of any outcome."""
+        seen = [row for row in self.rows if row.minimum_loss is not None and math.isfinite(row.minimum_loss)]
+        return min(seen, key=lambda row: (row.minimum_loss, row.position), default=None)
+
+
+@dataclass(frozen=True)
+class TrialTable:
+    """The trials of a sweep by group, in numeric order; `over` is the axis of all areas.
+
+    `batch_name` is batch_size (images per worker and step) or global_batch_size (of all workers together).
+    """
+
+    sweep: str
+    name: str
+    over: str
+    threshold: float | None
+    batch_name: str
+    groups: tuple[TrialGroup, ...]
+
+    @cached_property
+    def rows(self) -> tuple[TrialRow, ...]:
+        """All trials, group after group."""
+        return tuple(row for group in self.groups for row in group.rows)
+
+
+@dataclass(frozen=True)
+class CurveRow:
+    """The curve that stands for a group: its winner's, or its nearest trial's where none qualified.
+
+    `positions` are seconds, images or steps; losses may be NaN or infinite. A group without a curve has no points,
+    and no `trial` where none has ended yet.
+    """
+
+    group: TrialGroup
+    trial: TrialRow | None
+    positions: tuple[float, ...]
+    losses: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class CurveTable:
+    """One curve per group of `trials`, in the order of its groups."""
+
+    trials: TrialTable
+    rows: tuple[CurveRow, ...]
+
+
+def trial_table(
+    store: Store, sweep: SweepRecord, over: str | None = None, threshold: float | None = None
+) -> TrialTable:
+    """The trials of a sweep, with areas over an axis; axis and threshold are the sweep's own unless given.
+
+    Reads no loss points.
+
+    Raises:
+        FigureError: the sweep has no trials, or curves but no area over this axis.
+        StoreError: the store cannot be read.
+    """
+    axis = over or sweep.over
+    limit = sweep.threshold if threshold is None else threshold
+    trials = store.trials(sweep.id)
+    if not trials:
+        raise FigureError(f"sweep {sweep.name!r} has no trials", "`sweeper list` shows the sweeps that have some")
+    _check_axis(sweep, trials, axis)
+    batch_name = _batch_name(trials)
+    others = _varied(trials, sweep.group_by)
+    members: dict[Key, list[TrialRecord]] = {}
+    for trial in trials:
+        members.setdefault(tuple(trial.parameters.get(name) for name in sweep.group_by), []).append(trial)
+    groups = []
+    for group in best_per_group((trial.candidate(axis) for trial in trials), limit, sweep.group_by):
+        winner = group.winner.trial if group.winner else None
+        rows = tuple(
+            _row(trial, axis, limit, batch_name, others, trial.id == winner)
+            for trial in members[tuple(group.key.values())]
+        )
+        groups.append(TrialGroup(key=group.key, rows=rows, best_minimum_loss=group.best_minimum_loss))
+    return TrialTable(sweep.id, sweep.name, axis, limit, batch_name, tuple(groups))
+
+
+def curve_table(store: Store, trials: TrialTable) -> CurveTable:
+    """The points of the best trial of each group.
+
+    Raises:
+        FigureError: no group has a curve, or a curve does not say its images.
+        StoreError: the store cannot be read.
+    """
+    rows = tuple(_curve_row(store, group, trials.over) for group in trials.groups)
+    if not any(row.losses for row in rows):
+        raise FigureError(
+            f"sweep {trials.name!r} has no loss points to draw", "wait until a trial has ended, then draw again"
+        )
+    return CurveTable(trials, rows)
+
+
+def outcome(trial: TrialRecord, over: str, threshold: float | None) -> Outcome:
+    """What came of a trial; a complete curve without an area over this axis counts as not run."""
+    if qualifies(trial.candidate(over), threshold):
+        return Outcome.QUALIFIED
+    complete = trial.state is TrialState.COMPLETED
+    if trial.state is TrialState.DIVERGED or (complete and not trial.finite):
+        return Outcome.DIVERGED
+    return Outcome.ABOVE_THRESHOLD if complete and trial.area(over) is not None else Outcome.NOT_RUN
+
+
+def _row(
+    trial: TrialRecord, over: str, threshold: float | None, batch_name: str, others: Sequence[str], winner: bool
+) -> TrialRow:
+    parameters = trial.parameters
+    return TrialRow(
+        trial=trial.id,
+        position=trial.position,
+        workers=trial.workers,
+        batch_size=_batch(trial, batch_name),
+        learning_rate=parameters.get(LEARNING_RATE),
+        others={name: parameters[name] for name in others if name in parameters},
+        state=trial.state,
+        outcome=outcome(trial, over, threshold),
+        area=trial.area(over),
+        minimum_loss=trial.minimum_loss,
+        seconds=trial.seconds,
+        winner=winner,
+    )
+
+
+def _batch_name(trials: Iterable[TrialRecord]) -> str:
+    """The global size as soon as one trial is given so: that one follows from the other, always in whole images."""
+    return GLOBAL_BATCH_SIZE if any(GLOBAL_BATCH_SIZE in trial.parameters for trial in trials) else BATCH_SIZE
+
+
+def _batch(trial: TrialRecord, batch_name: str) -> Any:
+    value = trial.parameters.get(batch_name)
+    if value is None and batch_name == GLOBAL_BATCH_SIZE and BATCH_SIZE in trial.parameters:
+        return trial.workers * trial.parameters[BATCH_SIZE]
+    return value
+
+
+def _varied(trials: Sequence[TrialRecord], group_by: Sequence[str]) -> list[str]:
+    """Names of further parameters that have several values in the sweep, in the order of the plan."""
+    known = {BATCH_SIZE, GLOBAL_BATCH_SIZE, LEARNING_RATE, *group_by}
+    names = dict.fromkeys(name for trial in trials for name in trial.parameters if name not in known)
+    return [name for name in names if len({repr(trial.parameters.get(name)) for trial in trials}) > 1]
+
+
+def _check_axis(sweep: SweepRecord, trials: Sequence[TrialRecord], over: str) -> None:
+    ended = [trial for trial in trials if trial.state is TrialState.COMPLETED and trial.finite]
+    if not ended or any(trial.area(over) is not None for trial in ended):
+        return
+    others = [axis for axis in ("seconds", "images", "steps") if any(trial.area(axis) is not None for trial in ended)]
+    remedy = f"use --over {' or --over '.join(others)}" if others else "a curve needs at least two loss points"
+    raise FigureError(f"sweep {sweep.name!r}: none of its curves has an area over {over}", remedy)
+
+
+def _curve_row(store: Store, group: TrialGroup, over: str) -> CurveRow:
+    trial = group.winner or group.nearest
+    if trial is None:
+        return CurveRow(group, None, (), ())
+    points = store.points(trial.trial)
+    positions = [{"seconds": point.seconds, "images": point.images, "steps": point.step}[over] for point in points]
+    known = tuple(float(position) for position in positions if position is not None)
+    if len(known) < len(points):
+        raise FigureError(f"the curve of trial {trial.trial} does not say its {over}", "use --over seconds or steps")
+    return CurveRow(group, trial, known, tuple(point.loss for point in points))

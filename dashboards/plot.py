@@ -1,0 +1,98 @@
+"""`sweeper plot`: a sweep as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sweeper.cli.options import json_option, over_option, print_json, store_option, threshold_option
+from sweeper.store import open_store
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from dashboards.frames import TrialTable
+    from sweeper.store import Store
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@click.group()
+def plot() -> None:
+    """Draw a sweep as PNG, SVG or PDF."""
+
+
+def _figure_options(function: Function) -> Function:
+    """What all figures take: the sweep, the file, the threshold, the axis, the store."""
+    output = click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="A .png, .svg or .pdf file; default: the sweep's name and the figure's, as PNG.",
+    )
+    for option in reversed([click.argument("sweep"), output, threshold_option, over_option, store_option, json_option]):
+        function = option(function)
+    return function
+
+
+@plot.command()
+@_figure_options
+def heatmap(**options: Any) -> None:
+    """Areas by batch size and learning rate, the winners marked."""
+    _plot("heatmap", **options)
+
+
+@plot.command()
+@_figure_options
+def histogram(**options: Any) -> None:
+    """Areas of the qualified trials, sorted by minimum loss."""
+    _plot("histogram", **options)
+
+
+@plot.command()
+@_figure_options
+def curves(**options: Any) -> None:
+    """Loss curves of the best trial of each worker count."""
+    _plot("curves", **options)
+
+
+def _plot(
+    kind: str,
+    *,
+    sweep: str,
+    output: Path | None,
+    threshold: float | None,
+    over: str | None,
+    store_url: str,
+    as_json: bool,
+) -> None:
+    """Draw, write, and say where; raises FigureError, NotFoundError and StoreError."""
+    # Only now: matplotlib takes longer to import than all the rest, and `--help` does not need it.
+    from dashboards.figure_file import default_path, format_of, write_figure
+    from dashboards.frames import trial_table
+
+    if output is not None:
+        format_of(output)
+    with closing(open_store(store_url, create=False)) as store:
+        record = store.find_sweep(sweep)
+        figure = _draw(kind, store, trial_table(store, record, over, threshold))
+    path = output or default_path(record.name, record.id, kind)
+    write_figure(figure, path)
+    if as_json:
+        print_json({"figure": str(path), "sweep": record.id, "kind": kind})
+    else:
+        click.echo(str(path))
+
+
+def _draw(kind: str, store: Store, table: TrialTable) -> Figure:
+    from dashboards import figures
+    from dashboards.frames import curve_table
+
+    if kind == "curves":
+        return figures.draw_curves(curve_table(store, table))
+    return {"heatmap": figures.draw_heatmap, "histogram": figures.draw_histogram}[kind](table)

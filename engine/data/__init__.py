@@ -1,0 +1,43 @@
+"""Data sets by name; `engine.config.DATA` lists the names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.config import DATA
+from engine.data import cifar10, digits, fashion_mnist, synthetic
+from engine.data.base import DataSet
+from engine.errors import DataError
+
+__all__ = ["DataSet", "is_here", "load"]
+
+# Data sets of files, with what tells where they lie; the others are made up or inside a library.
+_ON_DISK: dict[str, Callable[[], Path | None]] = {
+    fashion_mnist.NAME: fashion_mnist.locate,
+    cifar10.NAME: cifar10.locate,
+}
+_LOADERS: dict[str, Callable[[str], DataSet]] = {
+    fashion_mnist.NAME: fashion_mnist.load,
+    cifar10.NAME: cifar10.load,
+    digits.NAME: digits.load,
+    synthetic.PICTURES: synthetic.load_pictures,
+    synthetic.STEP_FUNCTION: synthetic.load_step_function,
+}
+assert _LOADERS.keys() == DATA.keys()
+
+
+def is_here(name: str) -> bool:
+    """Whether a data set can be loaded without fetching anything."""
+    return name not in _ON_DISK or _ON_DISK[name]() is not None
+
+
+def load(name: str, split: str = "train") -> DataSet:
+    """The "train" or "test" split of a data set.
+
+    Raises:
+        DataError: there is no such data set, or its files are nowhere.
+    """
+    if name not in _LOADERS:
+        raise DataError(f"data {name!r} is not known", f"use one of {', '.join(_LOADERS)}")
+    return _LOADERS[name](split)

@@ -1,0 +1,36 @@
+"""What a data set is: arrays in memory, and how its numbers become a network's input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Samples and what to learn of them.
+
+    `inputs` are uint8 pictures [n, channels, height, width], or float32 numbers [n, features]; `targets` int64 classes
+    [n], or float32 values [n, 1]. A picture's pixel p becomes (p / 255 - mean) / std, by channel.
+    """
+
+    name: str
+    inputs: NDArray[Any]
+    targets: NDArray[Any]
+    classes: int
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    @property
+    def sample_shape(self) -> tuple[int, ...]:
+        """Shape of one sample, (channels, height, width) for a picture."""
+        return tuple(self.inputs.shape[1:])
+
+
+Arrays = tuple[NDArray[np.uint8], NDArray[np.int64]]  # pictures [n, c, h, w] and their classes [n]

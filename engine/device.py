@@ -1,0 +1,46 @@
+"""Which processor a rank computes on."""
+
+from __future__ import annotations
+
+import platform
+
+import torch
+from mpi4py import MPI
+
+from engine.errors import ClearError
+
+
+class DeviceError(ClearError):
+    """The asked-for device is not there."""
+
+    kind = "device"
+
+
+def choose_device(wanted: str, comm: MPI.Comm) -> torch.device:
+    """The device for this rank: with "auto" a GPU where one is visible, each rank of a host its own in turn.
+
+    Collective over `comm`.
+
+    Raises:
+        DeviceError: "cuda" is asked for and no GPU is visible.
+    """
+    on_host = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    local_rank = on_host.rank
+    on_host.Free()
+    if wanted == "cpu" or (wanted == "auto" and not torch.cuda.is_available()):
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        raise DeviceError(
+            "trial.device: 'cuda' is asked for and no GPU is visible",
+            "set resources.gpus_per_worker to at least 1, and check `sweeper doctor`",
+        )
+    device = torch.device("cuda", local_rank % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    return device
+
+
+def describe(device: torch.device) -> dict[str, str]:
+    """Kind and name of a device, for the record."""
+    if device.type == "cuda":
+        return {"device": str(device), "device_name": torch.cuda.get_device_name(device)}
+    return {"device": "cpu", "device_name": platform.processor() or platform.machine()}

@@ -1,0 +1,26 @@
+"""The contract of an exchange."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Exchange(Protocol):
+    """How ranks combine what they learned.
+
+    One object a rank, made of a communicator, the flat parameters, and an optimiser over them. All methods are
+    collective: every rank calls them in the same order, and an error in one rank must end the job, since the others
+    wait. After `start` and after each `step` the weights are the same on every rank, to the last bit. `step` expects
+    in the flat gradients this rank's part of the step, scaled so that the mean over ranks is the gradient of the mean
+    loss; for any rank count and any split of the images its result equals single-process training on the same global
+    batch within rounding. Values that are not finite pass through like any others. Phases are timed by the exchange.
+    """
+
+    def start(self) -> None:
+        """Give every rank the weights of rank 0."""
+
+    def warm_up(self) -> None:
+        """Move messages of the later sizes, so that connections and buffers exist; changes nothing."""
+
+    def step(self) -> None:
+        """Combine the gradients of one step and update the weights everywhere."""

@@ -1,0 +1,71 @@
+"""A network's weights and gradients as two flat buffers, so that an exchange is one message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+
+class FlatParameters:
+    """All parameters of a module in one buffer each for weights and gradients, of which they become views.
+
+    `weights` and `gradients` are [count] on the module's device. `host_weights` and `host_gradients` are the same
+    memory as arrays on the CPU; on a GPU they are copies, moved by `to_host` and `from_host`.
+
+    Raises:
+        ValueError: parameters of different types or on different devices.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        parameters = list(module.parameters())
+        kinds = {(parameter.dtype, parameter.device) for parameter in parameters}
+        if len(kinds) != 1:
+            raise ValueError(f"parameters must share one type and device, got {kinds or 'none'}")
+        self.weights = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
+        self.gradients = torch.zeros_like(self.weights)
+        start = 0
+        for parameter in parameters:
+            stop = start + parameter.numel()
+            parameter.data = self.weights[start:stop].view(parameter.shape)
+            parameter.grad = self.gradients[start:stop].view(parameter.shape)
+            start = stop
+        self._host = {name: _host_buffer(tensor) for name, tensor in self._named().items()}
+        self.host_weights = self._host["weights"].numpy()
+        self.host_gradients = self._host["gradients"].numpy()
+
+    def __len__(self) -> int:
+        return self.weights.numel()
+
+    def optimizable(self) -> nn.Parameter:
+        """One parameter over all weights and gradients, for torch's optimisers."""
+        parameter = nn.Parameter(self.weights)
+        parameter.grad = self.gradients
+        return parameter
+
+    def to_host(self, name: str) -> None:
+        """Copy "weights" or "gradients" to the host array; nothing to do on the CPU."""
+        if self.weights.device.type != "cpu":
+            self._host[name].copy_(self._named()[name])
+
+    def from_host(self, name: str) -> None:
+        """Copy the host array back to "weights" or "gradients"; nothing to do on the CPU."""
+        if self.weights.device.type != "cpu":
+            self._named()[name].copy_(self._host[name])
+
+    def _named(self) -> dict[str, Tensor]:
+        return {"weights": self.weights, "gradients": self.gradients}
+
+
+def _host_buffer(tensor: Tensor) -> Tensor:
+    if tensor.device.type == "cpu":
+        return tensor
+    return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+
+
+def host_rows(rows: int, like: NDArray[Any]) -> NDArray[Any]:
+    """An empty host array [rows, len(like)] of the same type, to receive from every rank."""
+    return np.empty((rows, len(like)), like.dtype)

@@ -1,0 +1,82 @@
+"""A rank's life: come up, train what rank 0 is told to, go.
+
+Started by `mpiexec -n N python -m mpi4py -m engine.worker`. A rank that raises, whatever it is, ends the whole job.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import traceback
+
+from mpi4py import MPI
+
+from engine.channel import CommandReader, EventWriter
+from engine.config import TrainingConfig
+from engine.idle import broadcast_text
+from engine.protocol import LAST_WORDS, Exit, Ready, Train, decode_command, encode
+
+
+def main() -> None:
+    """Serve trials until an exit, or the end of rank 0's standard input."""
+    comm = MPI.COMM_WORLD
+    events = EventWriter()
+    try:
+        import torch
+
+        torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+        _serve(comm, events)
+    except BaseException:  # noqa: BLE001 - an interrupt or an exit of one rank would leave the others as well
+        _say_last_words(comm.rank)
+        comm.Abort(1)  # the other ranks wait in a collective and would do so for ever
+
+
+def _serve(comm: MPI.Comm, events: EventWriter) -> None:
+    pids = comm.gather(os.getpid())
+    hosts = comm.gather(MPI.Get_processor_name())
+    if comm.rank != 0:
+        while isinstance(command := decode_command(broadcast_text(comm, None)), Train):
+            _train(command, comm, events)
+        return
+    assert pids is not None
+    assert hosts is not None
+    commands = CommandReader()
+    events.send(Ready(comm.size, pids, hosts, _versions()))
+    for command in commands:
+        assert isinstance(command, Train)
+        broadcast_text(comm, encode(command))
+        _train(command, comm, events, commands)
+    broadcast_text(comm, encode(Exit()))
+
+
+def _train(command: Train, comm: MPI.Comm, events: EventWriter, commands: CommandReader | None = None) -> None:
+    # Only now, so that a gang that cannot even import it says so for the trial it was given.
+    from engine.trainer import train
+
+    config = TrainingConfig.model_validate(command.config)
+    stop_asked = (lambda: commands.stop_asked(command.trial)) if commands else (lambda: False)
+    train(command.trial, config, comm, events.send, stop_asked)
+
+
+def _versions() -> dict[str, str]:
+    import mpi4py
+    import torch
+
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "mpi4py": mpi4py.__version__,
+        "mpi": MPI.Get_library_version().strip().splitlines()[0].strip("\0 \t"),
+    }
+
+
+def _say_last_words(rank: int) -> None:
+    lines = traceback.format_exc().splitlines()
+    text = "".join(f"{LAST_WORDS} {rank}: {line}\n" for line in lines)
+    # One write, so that ranks that fail together do not mix their lines.
+    os.write(sys.stderr.fileno(), text.encode(errors="replace"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+"""The answers of the reading commands as values of JSON: the command line and an HTTP API give the same ones.
+
+Numbers that are not finite are still in them; whoever writes JSON makes them null (`sweeper.cli.options.finite`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+from sweeper.errors import SpecError
+from sweeper.interchange.importing import LoggedTrial
+from sweeper.ranking import Candidate, best_per_group
+from sweeper.spec import OVER, WORKERS
+from sweeper.store.records import SweepRecord, TrialRecord
+from sweeper.store.store import Store
+
+Order = Literal["area", "plan", "loss"]
+ORDERS: tuple[str, ...] = get_args(Order)
+
+
+def list_answer(store: Store) -> dict[str, Any]:
+    """All sweeps, newest first: {"sweeps": [{"sweep", "name", "origin", "state", "trials", "ended", "states",
+    "created_at"}]}; `states` counts the trials by state, `created_at` is ISO 8601 in UTC.
+    """
+    return {
+        "sweeps": [
+            {
+                **_heading(sweep),
+                "origin": sweep.origin,
+                "state": sweep.state,
+                "trials": sweep.trials,
+                "ended": sweep.ended,
+                "states": _states(sweep),
+                "created_at": sweep.created_at.isoformat(timespec="seconds"),
+            }
+            for sweep in store.sweeps()
+        ]
+    }
+
+
+def show_answer(store: Store, reference: str, order: str = "area") -> dict[str, Any]:
+    """A sweep's trials: {"sweep", "name", "state", "states", "trials": [...]}, areas over seconds.
+
+    `order` is "area" or "loss" (smallest first, trials without one last) or "plan".
+
+    Raises:
+        NotFoundError: see `Store.find_sweep`.
+    """
+    sweep = store.find_sweep(reference)
+    trials = store.trials(sweep.id)
+    if order != "plan":
+        trials.sort(key=lambda trial: _last_without(trial.area_seconds if order == "area" else trial.minimum_loss))
+    return {
+        **_heading(sweep),
+        "state": sweep.state,
+        "states": _states(sweep),
+        "trials": [_trial(trial) for trial in trials],
+    }
+
+
+def best_answer(
+    store: Store, reference: str, by: Sequence[str] = (), threshold: float | None = None, over: str | None = None
+) -> dict[str, Any]:
+    """The winner of each group: {"sweep", "name", "over", "threshold", "groups": [...]}.
+
+    `by` names the parameters that make a group; it, the threshold and the axis are the sweep's own by default.
+
+    Raises:
+        NotFoundError: see `Store.find_sweep`.
+        SpecError: a name in `by` that is no parameter of the sweep, a threshold or an axis that is none.
+    """
+    sweep = store.find_sweep(reference)
+    trials = store.trials(sweep.id)
+    names = tuple(dict.fromkeys(by)) or sweep.group_by
+    _check_names(names, trials, sweep)
+    limit = sweep.threshold if threshold is None else threshold
+    axis = sweep.over if over is None else over
+    if limit is not None and not math.isfinite(limit):
+        raise SpecError([f"--threshold: {limit} is not finite; give a loss, such as 1.8"])
+    if axis not in OVER:
+        raise SpecError([f"--over: {axis!r} is no axis; use one of {', '.join(OVER)}"])
+    groups = best_per_group((trial.candidate(axis) for trial in trials), limit, names)
+    return {
+        **_heading(sweep),
+        "over": axis,
+        "threshold": limit,
+        "groups": [
+            {
+                "group": group.key,
+                "trials": group.trials,
+                "qualified": len(group.ranking),
+                "best_minimum_loss": group.best_minimum_loss,
+                "winner": _winner(group.winner) if group.winner else None,
+            }
+            for group in groups
+        ],
+    }
+
+
+def import_answer(store: Store, sweep_id: str, imported: Sequence[LoggedTrial]) -> dict[str, Any]:
+    """What an import stored: {"sweep", "name", "trials": [...]}, with an account of the lines of each file.
+
+    `ignored_lines` counts the lines that became no point: those that are no data and the `out_of_order` points.
+    """
+    sweep = store.find_sweep(sweep_id)
+    stored = store.trials(sweep.id)
+    return {
+        **_heading(sweep),
+        "trials": [_imported(trial, logged) for trial, logged in zip(stored, imported, strict=True)],
+    }
+
+
+def _heading(sweep: SweepRecord) -> dict[str, Any]:
+    return {"sweep": sweep.id, "name": sweep.name}
+
+
+def _states(sweep: SweepRecord) -> dict[str, int]:
+    return {state.value: count for state, count in sorted(sweep.states.items()) if count}
+
+
+def _trial(trial: TrialRecord) -> dict[str, Any]:
+    return {
+        "trial": trial.id,
+        "state": trial.state.value,
+        "parameters": trial.parameters,
+        "area": trial.area_seconds,
+        "minimum_loss": trial.minimum_loss,
+        "seconds": trial.seconds,
+        "images": trial.images,
+        "reason": trial.reason,
+        "steps": trial.steps,
+        "points": trial.points,
+        "final_loss": trial.final_loss,
+        "attempt": trial.attempt,
+    }
+
+
+def _winner(winner: Candidate) -> dict[str, Any]:
+    return {
+        "trial": winner.trial,
+        "parameters": winner.parameters,
+        "area": winner.area,
+        "minimum_loss": winner.minimum_loss,
+        "seconds": winner.seconds,
+        "images": winner.images,
+    }
+
+
+def _imported(trial: TrialRecord, logged: LoggedTrial) -> dict[str, Any]:
+    log = logged.log
+    return {
+        "trial": trial.id,
+        "state": trial.state.value,
+        "file": logged.source,
+        "format": log.format,
+        "points": trial.points,
+        "minimum_loss": trial.minimum_loss,
+        "area": trial.area_seconds,
+        "ignored_lines": len(log.ignored) + len(log.out_of_order),
+        "out_of_order": len(log.out_of_order),
+        "blank_lines": log.blank_lines,
+        "comment_lines": log.comment_lines,
+        "notes": list(log.notes),
+        "parameters": trial.parameters,
+    }
+
+
+def _check_names(names: Sequence[str], trials: Sequence[TrialRecord], sweep: SweepRecord) -> None:
+    known = dict.fromkeys((WORKERS, *(name for trial in trials for name in trial.parameters)))
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            remedy = f"did you mean {near[0]}? " if near else ""
+            raise SpecError(
+                [f"--by: {name!r} is no parameter of sweep {sweep.name}; {remedy}known are {', '.join(known)}"]
+            )
+
+
+def _last_without(value: float | None) -> float:
+    return value if value is not None and math.isfinite(value) else math.inf

@@ -1,0 +1,82 @@
+"""`sweeper best`: the winner of each group by the thresholded area."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+import click
+
+from sweeper.cli.answers import best_answer
+from sweeper.cli.options import json_option, over_option, print_json, store_option, threshold_option
+from sweeper.cli.tables import measure, parameter, print_table
+from sweeper.store.store import open_store
+
+_MEASURES = ("area", "minimum_loss", "seconds", "images")
+
+
+@click.command()
+@click.argument("sweep", metavar="SWEEP")
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="NAME",
+    help="Parameter whose values make the groups; repeatable or separated by commas; default: the sweep's own.",
+)
+@threshold_option
+@over_option
+@store_option
+@json_option
+def best(
+    sweep: str, by: tuple[str, ...], threshold: float | None, over: str | None, store_url: str, as_json: bool
+) -> None:
+    """Show the best trial of each group of SWEEP (an id, its beginning, a name, or `latest`).
+
+    The best is the one with the smallest area under its loss curve among those whose minimum loss comes to the
+    threshold.
+    """
+    names = [name.strip() for text in by for name in text.split(",")]
+    with closing(open_store(store_url, create=False)) as store:
+        answer = best_answer(store, sweep, names, threshold, over)
+    if as_json:
+        print_json(answer)
+    else:
+        print_groups(answer)
+
+
+def print_groups(answer: Mapping[str, Any]) -> None:
+    """The answer of `best_answer` for people: a row a group, and what the rule was."""
+    groups = answer["groups"]
+    click.echo(f"{answer['name']} ({answer['sweep']}): smallest area over {answer['over']} in each group")
+    click.echo(_rule(answer["threshold"]))
+    keys = list(groups[0]["group"]) if groups else []
+    winners = [group["winner"] for group in groups if group["winner"]]
+    others = [name for name in dict.fromkeys(n for winner in winners for n in winner["parameters"]) if name not in keys]
+    print_table(
+        [*keys, *others, *_MEASURES, "qualified"],
+        [_row(group, keys, others) for group in groups],
+    )
+    for group in groups:
+        if group["winner"] is None:
+            where = ", ".join(f"{name} {parameter(value)}" for name, value in group["group"].items())
+            click.echo(f"{where}: none qualified; best minimum loss {measure(group['best_minimum_loss'])}")
+
+
+def _row(group: Mapping[str, Any], keys: Sequence[str], others: Sequence[str]) -> list[str]:
+    winner = group["winner"] or {"parameters": {}}
+    return [
+        *(parameter(group["group"][name]) for name in keys),
+        *(parameter(winner["parameters"].get(name)) for name in others),
+        *(measure(winner.get(name)) for name in _MEASURES),
+        f"{group['qualified']}/{group['trials']}",
+    ]
+
+
+def _rule(threshold: float | None) -> str:
+    if threshold is None:
+        return (
+            "No threshold is set: the smallest area alone decides, even that of a run which\n"
+            "stopped early at a bad loss. `--threshold LOSS` makes it honest."
+        )
+    return f"Qualified are the trials whose minimum loss is at most the threshold {parameter(threshold)}."

@@ -1,0 +1,47 @@
+"""`sweeper doctor`: what works here, and how to mend what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from sweeper.cli.options import json_option, print_json, store_option
+from sweeper.doctor import CHECKS, Finding
+
+_COLOURS = {"ok": "green", "absent": "yellow", "failed": "red"}
+_WIDTH = 8
+
+
+@click.command()
+@store_option
+@json_option
+def doctor(store_url: str, as_json: bool) -> None:
+    """Check MPI, Ray, the compiler, CUDA, the store and the data, each with its remedy.
+
+    Exits with 1 when something fails that sweeps need; what is merely absent (a GPU, a data set) is no failure.
+    """
+    findings = _print_table(store_url) if not as_json else list(_findings(store_url))
+    if as_json:
+        print_json({"checks": [vars(finding) for finding in findings]})
+    if any(finding.status == "failed" for finding in findings):
+        raise SystemExit(1)
+
+
+def _findings(store_url: str) -> Iterator[Finding]:
+    for check in CHECKS:
+        yield from check(store_url)
+
+
+def _print_table(store_url: str) -> list[Finding]:
+    console = Console(highlight=False, soft_wrap=True)
+    findings: list[Finding] = []
+    for finding in _findings(store_url):
+        findings.append(finding)
+        mark = f"{finding.status:<{_WIDTH}}"
+        console.print(Text.assemble((mark, _COLOURS[finding.status]), f"{finding.name}: {finding.detail}"))
+        if finding.remedy:
+            console.print(Text(f"{'':<{_WIDTH}}{finding.remedy}"))
+    return findings

@@ -1,0 +1,89 @@
+"""The entry point: finds the command, turns errors into one line (or JSON) and an exit code.
+
+Exit codes: 0 done, 1 a clear error, 2 wrong usage, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+
+import click
+
+from engine.errors import ClearError
+
+# Loaded only when called, so that `sweeper list` does not wait for what `sweeper run` needs.
+COMMANDS = {
+    "run": "sweeper.cli.run:run",
+    "list": "sweeper.cli.list_sweeps:list_sweeps",
+    "show": "sweeper.cli.show:show",
+    "best": "sweeper.cli.best:best",
+    "import": "sweeper.cli.import_logs:import_logs",
+    "doctor": "sweeper.cli.doctor:doctor",
+}
+PLUGINS = "sweeper.commands"
+INTERRUPTED = 130
+
+
+class LazyCommands(click.Group):
+    """A group whose commands are imported when they are asked for, those of entry points among them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order of a sweep's life."""
+        return [*COMMANDS, *sorted(entry_points(group=PLUGINS).names)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command; None where there is no such name."""
+        if cmd_name in COMMANDS:
+            module, _, name = COMMANDS[cmd_name].partition(":")
+            command = getattr(importlib.import_module(module), name)
+        else:
+            found = entry_points(group=PLUGINS, name=cmd_name)
+            command = next(iter(found)).load() if found else None
+        assert command is None or isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="sweeper")
+def cli() -> None:
+    """Sweep batch size, learning rate and worker count; find what gets the loss down soonest."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    logging.basicConfig(level=os.environ.get("SWEEPER_LOG", "WARNING").upper(), format="%(levelname)s %(message)s")
+    as_json = "--json" in arguments
+    try:
+        code = cli.main(args=list(arguments), prog_name="sweeper", standalone_mode=False)
+        sys.stdout.flush()
+    except ClearError as error:
+        code = _report(error.kind, error.message, error.remedy, as_json)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "sweeper"
+        code = _report("usage", error.format_message(), f"see `{where} --help`", as_json, code=2)
+    except click.ClickException as error:
+        code = _report("error", error.format_message(), "", as_json)
+    except (click.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has gone: nothing is left to say, also at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _report(kind: str, message: str, remedy: str, as_json: bool, code: int = 1) -> int:
+    if as_json:
+        text = json.dumps({"error": {"kind": kind, "message": message, "remedy": remedy}}, ensure_ascii=False)
+    else:
+        lines = (f"{message}; {remedy}" if remedy else message).splitlines()
+        text = "\n".join(f"error: {line}" for line in lines)
+    click.echo(text, err=True)
+    return code

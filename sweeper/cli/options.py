@@ -1,0 +1,72 @@
+"""Options that several commands share, and how they print JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from sweeper.spec import OVER
+from sweeper.store.store import DEFAULT_URL
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def store_option(function: Function) -> Function:
+    """`--store URL`, else SWEEPER_STORE, else a SQLite file in the working folder."""
+    return click.option(
+        "--store",
+        "store_url",
+        metavar="URL",
+        envvar="SWEEPER_STORE",
+        default=DEFAULT_URL,
+        show_default=True,
+        show_envvar=True,
+        help="Where sweeps are kept, as a SQLAlchemy URL.",
+    )(function)
+
+
+def json_option(function: Function) -> Function:
+    """`--json`: the answer for programs."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(function)
+
+
+def over_option(function: Function) -> Function:
+    """`--over AXIS`: what the area is taken over."""
+    return click.option("--over", type=click.Choice(OVER), help="Axis of the area; default: the sweep's own.")(function)
+
+
+def threshold_option(function: Function) -> Function:
+    """`--threshold X`: another threshold than the sweep's."""
+    return click.option(
+        "--threshold",
+        type=float,
+        callback=_finite_or_none,
+        metavar="LOSS",
+        help="Qualifying minimum loss; default: the sweep's own.",
+    )(function)
+
+
+def _finite_or_none(_ctx: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not finite; give a loss, such as 1.8")
+    return value
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output; numbers that JSON does not know become null."""
+    click.echo(json.dumps(finite(value), ensure_ascii=False, indent=2))
+
+
+def finite(value: Any) -> Any:
+    """The same value with NaN and infinities replaced by None, at any depth."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,84 @@
+"""`sweeper show`: the trials of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+import click
+
+from sweeper.cli.answers import ORDERS, show_answer
+from sweeper.cli.options import json_option, print_json, store_option
+from sweeper.cli.tables import measure, parameter, print_table
+from sweeper.store.store import open_store
+
+_SHOWN_TRIALS = 3
+_EXPLAINED = ("failed", "diverged")
+
+
+@click.command()
+@click.argument("sweep", metavar="SWEEP")
+@click.option(
+    "--sort",
+    "order",
+    type=click.Choice(ORDERS),
+    default="area",
+    show_default=True,
+    help="Smallest area or minimum loss first, those without one last; or the order of the plan.",
+)
+@store_option
+@json_option
+def show(sweep: str, order: str, store_url: str, as_json: bool) -> None:
+    """Show the trials of SWEEP: an id, its beginning, a name, or `latest`."""
+    with closing(open_store(store_url, create=False)) as store:
+        answer = show_answer(store, sweep, order)
+    if as_json:
+        print_json(answer)
+    else:
+        _print_trials(answer)
+
+
+def _print_trials(answer: Mapping[str, Any]) -> None:
+    trials = answer["trials"]
+    click.echo(f"{answer['name']} ({answer['sweep']}): {answer['state']}")
+    counts = ", ".join(f"{count} {state}" for state, count in answer["states"].items())
+    click.echo(f"{len(trials)} trial{'' if len(trials) == 1 else 's'}: {counts}")
+    names = list(dict.fromkeys(name for trial in trials for name in trial["parameters"]))
+    measures = ("area", "minimum_loss", "seconds", "images")
+    rows = [
+        [
+            *(parameter(trial["parameters"].get(name)) for name in names),
+            trial["state"],
+            *(measure(trial[name]) for name in measures),
+        ]
+        for trial in trials
+    ]
+    headers = [*names, "state", *measures]
+    if alike := _alike(trials):
+        headers = ["trial", *headers]
+        rows = [[trial["trial"], *row] for trial, row in zip(trials, rows, strict=True)]
+    print_table(headers, rows, left=("trial", "state"))
+    explained = [trial for trial in trials if trial["state"] in _EXPLAINED or (alike and trial["reason"])]
+    for line in _reasons(explained):
+        click.echo(line)
+
+
+def _alike(trials: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether parameters alone do not tell the trials apart, as in an import of files that say nothing of them."""
+    return len({tuple(sorted(map(str, trial["parameters"].items()))) for trial in trials}) < len(trials)
+
+
+def _reasons(trials: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Each state and reason, and below it the trials that it happened to."""
+    happened: dict[str, list[str]] = {}
+    for trial in trials:
+        reason = " ".join(trial["reason"].split()) or "no reason is known"
+        values = " ".join(f"{name}={parameter(value)}" for name, value in trial["parameters"].items())
+        happened.setdefault(f"{trial['state']}: {reason}", []).append(f"  {trial['trial']} {values}")
+    lines: list[str] = []
+    for reason, those in happened.items():
+        lines += [reason, *those[:_SHOWN_TRIALS]]
+        if len(those) > _SHOWN_TRIALS:
+            lines.append(f"  and {len(those) - _SHOWN_TRIALS} more; --json has them all")
+    return lines

@@ -1,0 +1,151 @@
+"""Checks of what sweeps need, by using it: each gives findings and raises nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.config import DATA
+from engine.data import is_here, load
+from engine.data.places import VARIABLE
+from engine.errors import ClearError
+from sweeper.gangs.launcher import find_launcher, gang_environment
+from sweeper.gangs.machine import local_capacity, local_gpus
+
+_RANKS = 2
+_TIMEOUT_S = 60
+_WORLD = "from mpi4py import MPI; print(MPI.COMM_WORLD.allreduce(1), MPI.Get_library_version().split(chr(10))[0])"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found: ok, absent (sweeps can do without it) or failed; a remedy unless it is ok."""
+
+    name: str
+    status: Literal["ok", "absent", "failed"]
+    detail: str
+    remedy: str = ""
+
+
+def check_machine(_store_url: str) -> Iterator[Finding]:
+    """The seats that gangs may take here."""
+    seats = local_capacity().total
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("machine", "ok", f"{seats.cpus} CPUs, {seats.gpus} GPUs, Python {version}")
+
+
+def check_mpi(_store_url: str) -> Iterator[Finding]:
+    """Two ranks that add themselves up: several MPIs on a machine often give two worlds of one."""
+    remedy = "`pip install mpich` brings one that fits, or name an mpiexec with SWEEPER_MPIEXEC"
+    try:
+        launcher = find_launcher()
+        command = launcher.command(_RANKS, [sys.executable, "-m", "mpi4py", "-c", _WORLD])
+        environment = gang_environment(os.environ, 1, None)
+        said = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S)
+    except (ClearError, OSError, subprocess.TimeoutExpired) as error:
+        yield Finding("mpi", "failed", str(error), remedy)
+        return
+    sizes = [line.split(maxsplit=1)[0] for line in said.stdout.splitlines() if line.strip()]
+    if said.returncode == 0 and sizes == [str(_RANKS)] * _RANKS:
+        library = said.stdout.splitlines()[0].split(maxsplit=1)[1].replace("\0", "")
+        yield Finding("mpi", "ok", f"{_RANKS} ranks in one world by {launcher.mpiexec} ({' '.join(library.split())})")
+    elif said.returncode == 0:
+        detail = f"{launcher.mpiexec} started {_RANKS} ranks, and they saw worlds of {', '.join(sizes)}"
+        yield Finding("mpi", "failed", detail, f"mpi4py uses another MPI than this mpiexec: {remedy}")
+    else:
+        lines = (said.stderr or said.stdout).strip().splitlines() or [f"exit code {said.returncode}"]
+        yield Finding("mpi", "failed", f"{launcher.mpiexec}: {lines[-1]}", remedy)
+
+
+def check_ray(_store_url: str) -> Iterator[Finding]:
+    """A private Ray, started and ended."""
+    from sweeper.gangs.ray import RayExecutor
+
+    try:
+        executor = RayExecutor()
+        seats = executor.capacity().total
+        executor.close()
+    except ClearError as error:
+        yield Finding("ray", "failed", error.message, "`pip install ray`, or use `sweeper run --executor local`")
+    else:
+        import ray
+
+        yield Finding("ray", "ok", f"Ray {ray.__version__} gave {seats.cpus} CPUs and {seats.gpus} GPUs on loopback")
+
+
+def check_compiler(_store_url: str) -> Iterator[Finding]:
+    """A C++ compiler, for operators that are built on installation."""
+    compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
+    if compiler is None:
+        yield Finding("compiler", "absent", "no C++ compiler on the path", "install one, such as Debian's g++")
+        return
+    try:
+        said = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        yield Finding("compiler", "failed", f"{compiler} does not run ({error})", "set CXX to one that does")
+    else:
+        yield Finding("compiler", "ok", said.stdout.splitlines()[0])
+
+
+def check_cuda(_store_url: str) -> Iterator[Finding]:
+    """Whether torch sees the GPUs that the machine has."""
+    import torch
+
+    gpus = local_gpus()
+    if torch.cuda.is_available():
+        names = {torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())}
+        yield Finding("cuda", "ok", f"torch {torch.__version__} sees {torch.cuda.device_count()}: {', '.join(names)}")
+    elif gpus:
+        remedy = "install the build of torch that fits the driver (pytorch.org tells which)"
+        yield Finding("cuda", "failed", f"{len(gpus)} GPUs, and torch {torch.__version__} sees none", remedy)
+    else:
+        yield Finding("cuda", "absent", f"no GPU here; torch {torch.__version__} computes on the CPU", "none needed")
+
+
+def check_store(store_url: str) -> Iterator[Finding]:
+    """Open the store and read it; one that is not there yet is not made."""
+    from sweeper.store import is_missing, open_store
+
+    try:
+        if is_missing(store_url):
+            yield Finding("store", "ok", f"{store_url} is not there yet; the first sweep makes it")
+            return
+        store = open_store(store_url)
+        count = len(store.sweeps())
+        store.close()
+    except ClearError as error:
+        yield Finding("store", "failed", error.message, error.remedy)
+    else:
+        yield Finding("store", "ok", f"{store.name} holds {count} sweeps")
+
+
+def check_data(_store_url: str) -> Iterator[Finding]:
+    """Each data set: is it here, and can it be read? Nothing is fetched."""
+    for name in DATA:
+        if not is_here(name):
+            remedy = f"fetched on first use; or put it into a folder {name} and set {VARIABLE} to the folder above"
+            yield Finding(f"data {name}", "absent", "not on this machine", remedy)
+            continue
+        try:
+            data = load(name)
+        except ClearError as error:
+            yield Finding(f"data {name}", "failed", error.message.removeprefix(f"data {name}: "), error.remedy)
+        else:
+            shape = " x ".join(map(str, data.sample_shape))
+            yield Finding(f"data {name}", "ok", f"{len(data)} samples of {shape} for training")
+
+
+CHECKS: tuple[Callable[[str], Iterator[Finding]], ...] = (
+    check_machine,
+    check_mpi,
+    check_ray,
+    check_compiler,
+    check_cuda,
+    check_store,
+    check_data,
+)

@@ -1,0 +1,24 @@
+"""Running MPI jobs: launchers, gangs, and the executors that seat them."""
+
+from __future__ import annotations
+
+from sweeper.gangs.base import Capacity, Executor, Job, JobEvent, Seats
+
+__all__ = ["EXECUTORS", "Capacity", "Executor", "Job", "JobEvent", "Seats", "make_executor"]
+
+EXECUTORS = ("ray", "local")
+
+
+def make_executor(name: str, ray_address: str | None = None) -> Executor:
+    """The executor of this name; Ray is loaded only where it is asked for.
+
+    Raises:
+        LaunchError: Ray cannot be started or reached.
+    """
+    if name == "local":
+        from sweeper.gangs.local import LocalExecutor
+
+        return LocalExecutor()
+    from sweeper.gangs.ray import RayExecutor
+
+    return RayExecutor(ray_address)

@@ -1,0 +1,177 @@
+"""One running MPI job that serves trials one after another: its pipes, its log, its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import psutil
+
+from engine.protocol import (
+    LAST_WORDS,
+    Command,
+    Ended,
+    Event,
+    Exit,
+    Failed,
+    Point,
+    Ready,
+    Started,
+    Stop,
+    Train,
+    decode_event,
+    encode,
+)
+from sweeper.gangs.base import Job, JobEvent
+from sweeper.gangs.launcher import WORKER, find_launcher, gang_environment
+from sweeper.gangs.processes import end_job, family
+
+_LEAVE_S = 10.0
+_TAIL_BYTES = 64 * 1024
+_NOISE_LINES = 20
+
+
+class Gang:
+    """An MPI job of `job.workers` ranks; serves one job at a time, any number in all.
+
+    Not safe for several threads, but for `stop` and `kill`, which may come from another one while `run` is going on.
+    The job leads a session of its own: an interrupt at the terminal does not reach it.
+
+    Raises:
+        LaunchError: there is no mpiexec, or it cannot be started.
+    """
+
+    def __init__(self, job: Job, gpus: Sequence[str] | None) -> None:
+        self.id = uuid.uuid4().hex[:12]
+        self._log = Path(job.log)
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        self._begun = time.monotonic()
+        command = find_launcher().command(job.workers, [sys.executable, *WORKER])
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=gang_environment(os.environ, job.cpus_per_worker, gpus),
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+            )
+        self._ready: Ready | None = None
+        self._members: list[psutil.Process] = []
+        self._noise: list[str] = []
+        self._running = ""
+
+    def run(self, job: Job) -> Iterator[JobEvent]:
+        """Train a job; its events as they come, ending with Ended or Failed. After Failed the gang is gone."""
+        begun = time.monotonic() if self._ready else self._begun
+        self._running = job.trial_id
+        if self._ready:
+            yield self._wrapped(job, self._ready, begun)
+        self._send(Train(job.trial_id, job.config))
+        for event in self._read():
+            if isinstance(event, Ready):
+                self._ready = event
+                self._members = family(self._process.pid)
+            elif not _concerns(event, job.trial_id):
+                continue
+            if isinstance(event, Ended):
+                self._running = ""
+                yield self._wrapped(job, event, begun)
+                return
+            yield self._wrapped(job, event, begun)
+        failure = self._failure(job.trial_id)
+        self.kill()
+        yield self._wrapped(job, failure, begun)
+
+    def stop(self, trial_id: str) -> None:
+        """Ask the running trial to end at its next loss point."""
+        if self._running == trial_id:
+            self._send(Stop(trial_id))
+
+    def close(self) -> None:
+        """Let an idle gang leave by itself; kill it when it does not, or is busy."""
+        if not self._running:
+            self._send(Exit())
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=_LEAVE_S)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the job now, to its last process."""
+        end_job(self._process, self._members)
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError, ValueError):
+                if pipe and not pipe.closed:
+                    pipe.close()
+
+    def _send(self, command: Command) -> None:
+        assert self._process.stdin is not None
+        # A gang that has died cannot be written to; its death is seen where its output ends.
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            self._process.stdin.write(encode(command) + "\n")
+            self._process.stdin.flush()
+
+    def _read(self) -> Iterator[Event]:
+        assert self._process.stdout is not None
+        with contextlib.suppress(ValueError):  # closed by kill
+            for line in self._process.stdout:
+                event = decode_event(line)
+                if event is not None:
+                    yield event
+                elif line.strip():
+                    self._keep(line)
+
+    def _keep(self, line: str) -> None:
+        """What is no event is the MPI's own word on a death: for the log and the reason."""
+        self._noise = [*self._noise, line.rstrip()][-_NOISE_LINES:]
+        with self._log.open("a", encoding="utf-8") as log:
+            log.write(line)
+
+    def _failure(self, trial_id: str) -> Failed:
+        code = self._process.wait()
+        rank, traceback = last_words(tail(self._log))
+        if traceback:
+            return Failed(trial_id, f"rank {rank}: {traceback.splitlines()[-1]}", rank, traceback)
+        dead = re.search(r"PID (\d+) RUNNING AT", "\n".join(self._noise))
+        signal = re.search(r"\(signal (\d+)\)", "\n".join(self._noise))
+        pids = self._ready.pids if self._ready else []
+        guilty = pids.index(int(dead[1])) if dead and int(dead[1]) in pids else None
+        who = f"rank {guilty}" if guilty is not None else "the MPI job"
+        how = f"was killed by signal {signal[1]}" if signal else f"ended with exit code {code}"
+        return Failed(trial_id, f"{who} {how}; see {self._log}", guilty)
+
+    def _wrapped(self, job: Job, event: Event, begun: float) -> JobEvent:
+        return JobEvent(job.trial_id, job.attempt, event, self.id, time.monotonic() - begun)
+
+
+def _concerns(event: Event, trial_id: str) -> bool:
+    return isinstance(event, Started | Point | Ended | Failed) and event.trial == trial_id
+
+
+def tail(path: Path) -> str:
+    """The last 64 KiB of a log."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+        return file.read().decode("utf-8", errors="replace")
+
+
+def last_words(log: str) -> tuple[int | None, str]:
+    """The rank that raised first, and its traceback; (None, "") where no rank said anything."""
+    found = re.findall(rf"^{LAST_WORDS} (\d+): (.*)$", log, flags=re.MULTILINE)
+    if not found:
+        return None, ""
+    first = found[0][0]
+    lines = [text for rank, text in found if rank == first]
+    # A gang that outlived an earlier failure does not exist, but a log may be appended to: keep the last traceback.
+    starts = [i for i, line in enumerate(lines) if line.startswith("Traceback ")]
+    return int(first), "\n".join(lines[starts[-1] :] if starts else lines)

@@ -1,0 +1,31 @@
+"""What this machine has: cores that this process may use, and GPUs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+from sweeper.gangs.base import Capacity, Seats
+
+
+def local_capacity() -> Capacity:
+    """This machine as the only host."""
+    return Capacity((Seats(len(os.sched_getaffinity(0)), len(local_gpus())),))
+
+
+def local_gpus() -> list[str]:
+    """Names of the visible GPUs, for CUDA_VISIBLE_DEVICES; an outer value of that variable is respected."""
+    outer = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if outer is not None:
+        return [name.strip() for name in outer.split(",") if name.strip() and name.strip() != "-1"]
+    smi = shutil.which("nvidia-smi")
+    if smi is None:
+        return []
+    try:
+        said = subprocess.run(
+            [smi, "--query-gpu=index", "--format=csv,noheader"], capture_output=True, text=True, timeout=30, check=True
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return said.split()

@@ -1,0 +1,183 @@
+"""What executors share: a thread a job that passes its events on."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.protocol import Ended, Failed
+from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
+
+logger = logging.getLogger(__name__)
+
+
+class GangHandle(Protocol):
+    """A gang wherever it runs: in this process's hands or behind a Ray actor. See `sweeper.gangs.gang.Gang`."""
+
+    def run(self, job: Job) -> Iterator[JobEvent]:
+        """Train a job; its events as they come."""
+
+    def stop(self, trial_id: str) -> None:
+        """Ask the running trial to end at its next loss point."""
+
+    def close(self) -> None:
+        """End the gang, idle or not, and give its seats back."""
+
+
+class StreamingExecutor:
+    """An executor whose gangs are iterated by threads; subclasses say what a gang is and where it sits.
+
+    A gang whose job has ended stays for the next job of the same shape, until its seats are needed for another.
+    """
+
+    def __init__(self) -> None:
+        self._events: queue.Queue[JobEvent] = queue.Queue()
+        self._threads: list[threading.Thread] = []
+        self._closing = threading.Event()
+        self._seating = threading.Lock()  # one job at a time makes room for its gang
+        self._lock = threading.Lock()  # over the three below
+        self._busy: dict[str, _Seated] = {}
+        self._opening: dict[str, Seats] = {}
+        self._idle: list[_Seated] = []
+
+    def capacity(self) -> Capacity:
+        """What may be used."""
+        raise NotImplementedError
+
+    def open_gang(self, job: Job) -> GangHandle:
+        """A new gang for jobs of this shape; called in the job's thread."""
+        raise NotImplementedError
+
+    def start(self, job: Job) -> None:
+        """Begin a job in a thread of its own."""
+        thread = threading.Thread(target=self._serve, args=(job,), name=f"gang {job.trial_id}", daemon=True)
+        self._threads = [*(t for t in self._threads if t.is_alive()), thread]
+        thread.start()
+
+    def events(self, timeout_s: float) -> Sequence[JobEvent]:
+        """All events that have come, waiting for the first."""
+        found: list[JobEvent] = []
+        try:
+            found.append(self._events.get(timeout=timeout_s))
+            while True:
+                found.append(self._events.get_nowait())
+        except queue.Empty:
+            return found
+
+    def stop(self, trial_id: str) -> None:
+        """Ask a running job to end at its next loss point."""
+        with self._lock:
+            seated = self._busy.get(trial_id)
+        if seated:
+            seated.gang.stop(trial_id)
+
+    def close(self) -> None:
+        """End all gangs side by side and wait for their threads."""
+        with self._lock:
+            self._closing.set()
+            gangs = [seated.gang for seated in (*self._busy.values(), *self._idle)]
+            self._idle = []
+        closing = [threading.Thread(target=gang.close) for gang in gangs]
+        for thread in closing:
+            thread.start()
+        for thread in (*closing, *self._threads):
+            thread.join()
+
+    def _serve(self, job: Job) -> None:
+        try:
+            seated = self._seat(job)
+            if seated is not None:
+                # The last event is told when the gang's seats are free again, or its next job would find them taken.
+                last = self._run(seated, job)
+                self._leave(seated, job, reusable=last is not None and isinstance(last.event, Ended))
+                if last is not None:
+                    self._events.put(last)
+        except Exception as error:
+            # Whatever it was, the scheduler must hear of it or wait for ever.
+            if not self._closing.is_set():
+                logger.debug("job %s failed", job.trial_id, exc_info=True)
+                self._events.put(JobEvent(job.trial_id, job.attempt, Failed(job.trial_id, str(error))))
+
+    def _run(self, seated: _Seated, job: Job) -> JobEvent | None:
+        last = None
+        try:
+            for event in seated.gang.run(job):
+                if isinstance(event.event, Ended | Failed):
+                    last = event
+                else:
+                    self._events.put(event)
+        except BaseException:
+            self._leave(seated, job, reusable=False)
+            raise
+        return last
+
+    def _seat(self, job: Job) -> _Seated | None:
+        """An idle gang of the job's shape, else a new one; None when closing has begun."""
+        with self._seating:
+            with self._lock:
+                for seated in self._idle:
+                    if seated.serves(job):
+                        self._idle.remove(seated)
+                        self._busy[job.trial_id] = seated
+                        return seated
+                leaving = self._make_room(job)
+                self._opening[job.trial_id] = job.need
+            for seated in leaving:
+                seated.gang.close()
+        try:
+            return self._open(job)
+        finally:
+            with self._lock:
+                del self._opening[job.trial_id]
+
+    def _open(self, job: Job) -> _Seated | None:
+        if self._closing.is_set():
+            return None
+        opened = _Seated(job, self.open_gang(job))
+        with self._lock:
+            if not self._closing.is_set():
+                self._busy[job.trial_id] = opened
+                return opened
+        opened.gang.close()
+        return None
+
+    def _make_room(self, job: Job) -> list[_Seated]:
+        """Idle gangs, longest idle first, whose seats a new one for `job` needs; called under the lock."""
+        capacity, leaving = self.capacity(), []
+        sitting = [*(seated.job.need for seated in (*self._busy.values(), *self._idle)), *self._opening.values()]
+        taken = sum(sitting, Seats(0))
+        # Over several hosts free seats may be scattered, and only a host with enough of them helps.
+        scattered = len(capacity.hosts) > 1
+        while self._idle and (scattered or not job.need.fits(capacity.total - taken)):
+            leaving.append(self._idle.pop(0))
+            taken -= leaving[-1].job.need
+        return leaving
+
+    def _leave(self, seated: _Seated, job: Job, *, reusable: bool) -> None:
+        with self._lock:
+            self._busy.pop(job.trial_id, None)
+            if reusable and not self._closing.is_set():
+                self._idle.append(seated)
+                return
+        seated.gang.close()
+
+
+@dataclass(frozen=True)
+class _Seated:
+    """A gang with the job that it was opened for."""
+
+    job: Job
+    gang: GangHandle
+
+    def serves(self, job: Job) -> bool:
+        """Whether the gang has the shape that `job` needs."""
+        mine, its = self.job, job
+        return (mine.workers, mine.cpus_per_worker, mine.gpus_per_worker) == (
+            its.workers,
+            its.cpus_per_worker,
+            its.gpus_per_worker,
+        )

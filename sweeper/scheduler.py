@@ -1,0 +1,202 @@
+"""The loop: claims trials, has them run, records what they report. Decides, and never starts a process."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Protocol
+
+from engine.protocol import Ended, Failed, Point, Ready, Started
+from sweeper.curve import CurveSummary, LossPoint, summarize
+from sweeper.errors import StoreError
+from sweeper.gangs.base import Executor, Job, JobEvent, Seats, seats_of
+from sweeper.paths import gang_log
+from sweeper.store import GangRecord, Store, TrialRecord
+from sweeper.trial import TrialState
+
+logger = logging.getLogger(__name__)
+
+_POLL_S = 0.5
+_FLUSH_S = 1.0
+INTERRUPTED = "interrupted"
+_STATES = {
+    "completed": TrialState.COMPLETED,
+    "diverged": TrialState.DIVERGED,
+    "stopped": TrialState.CANCELLED,
+}
+
+
+class Observer(Protocol):
+    """Who watches a sweep; called from the scheduler's thread, in the order of what happens."""
+
+    def trial_started(self, trial: TrialRecord) -> None:
+        """A trial was claimed and its gang asked for."""
+
+    def point_reported(self, trial: TrialRecord, point: LossPoint) -> None:
+        """A running trial reported a loss point."""
+
+    def trial_ended(self, trial: TrialRecord) -> None:
+        """A trial is over; the record is as the store has it now."""
+
+
+@dataclass
+class _Running:
+    """A claimed trial: its points so far, and how many of them the store has."""
+
+    trial: TrialRecord
+    points: list[LossPoint] = field(default_factory=list)
+    written: int = 0
+    written_at: float = 0.0
+
+
+class Scheduler:
+    """Runs the pending trials of one sweep on an executor until none is left.
+
+    `clock` gives monotonic seconds; only the pace of writing depends on it.
+    """
+
+    def __init__(
+        self, store: Store, executor: Executor, observer: Observer, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store, self._executor, self._observer, self._clock = store, executor, observer, clock
+        self._running: dict[str, _Running] = {}
+
+    def run(self, sweep_id: str) -> None:
+        """Run all pending trials, in the order of the plan as far as seats allow.
+
+        An interrupt, or any error, ends the running gangs, puts their trials back to pending with the points they
+        have reported, and is raised again.
+
+        Raises:
+            StoreError: the store refuses.
+            LaunchError: the executor cannot say what there is.
+        """
+        waiting = self._store.trials(sweep_id, [TrialState.PENDING])
+        total = self._executor.capacity().total
+        try:
+            while waiting or self._running:
+                waiting = self._start_those_that_fit(waiting, total)
+                for event in self._executor.events(_POLL_S):
+                    self._handle(event)
+                self._write_points()
+        except BaseException:
+            self._executor.close()
+            self._give_back()
+            raise
+
+    def _start_those_that_fit(self, waiting: list[TrialRecord], total: Seats) -> list[TrialRecord]:
+        still_waiting = []
+        free = total - sum((_need(running.trial) for running in self._running.values()), Seats(0))
+        for trial in waiting:
+            need = _need(trial)
+            if not need.fits(free):
+                still_waiting.append(trial)
+            elif self._start(trial):
+                free -= need
+        return still_waiting
+
+    def _start(self, trial: TrialRecord) -> bool:
+        """Claim and begin a trial; False where another scheduler was first."""
+        attempt = self._store.claim(trial.id, lambda number: str(gang_log(trial.id, number)))
+        if attempt is None:
+            return False
+        claimed = replace(trial, state=TrialState.RUNNING, attempt=attempt)
+        self._running[trial.id] = _Running(claimed, written_at=self._clock())
+        self._observer.trial_started(claimed)
+        self._executor.start(
+            Job(
+                trial_id=trial.id,
+                attempt=attempt,
+                workers=trial.workers,
+                cpus_per_worker=trial.resources["cpus_per_worker"],
+                gpus_per_worker=trial.resources["gpus_per_worker"],
+                config=trial.config,
+                log=str(gang_log(trial.id, attempt)),
+            )
+        )
+        return True
+
+    def _handle(self, happened: JobEvent) -> None:
+        running = self._running.get(happened.trial_id)
+        if running is None or running.trial.attempt != happened.attempt:
+            return
+        trial, event = running.trial, happened.event
+        match event:
+            case Ready():
+                self._store.assign_gang(trial.id, trial.attempt, _gang_record(happened, event, trial.sweep_id))
+            case Started():
+                startup_s = max(0.0, happened.elapsed_s - event.setup_seconds)
+                self._store.start_attempt(trial.id, trial.attempt, startup_s, event.setup_seconds, event.effective)
+            case Point():
+                point = LossPoint(event.step, event.images, event.seconds, event.loss)
+                running.points.append(point)
+                self._observer.point_reported(trial, point)
+            case Ended():
+                self._finish(running, _STATES[event.outcome], event.reason, phases=event.phases)
+            case Failed():
+                self._finish(running, TrialState.FAILED, event.reason, event.traceback)
+
+    def _finish(
+        self,
+        running: _Running,
+        state: TrialState,
+        reason: str,
+        traceback: str = "",
+        phases: dict[str, float] | None = None,
+    ) -> None:
+        trial = running.trial
+        self._write(running)
+        summary = summarize(running.points)
+        self._store.finish(trial.id, trial.attempt, state, summary, reason=reason, traceback=traceback, phases=phases)
+        del self._running[trial.id]
+        self._observer.trial_ended(_ended(trial, state, reason, summary))
+
+    def _write_points(self) -> None:
+        """Write the points of trials that have not been written for a while: others look at the store meanwhile."""
+        now = self._clock()
+        for running in self._running.values():
+            if now - running.written_at >= _FLUSH_S:
+                self._write(running)
+                running.written_at = now
+
+    def _write(self, running: _Running) -> None:
+        unwritten: Sequence[LossPoint] = running.points[running.written :]
+        self._store.add_points(running.trial.id, running.trial.attempt, unwritten)
+        running.written = len(running.points)
+
+    def _give_back(self) -> None:
+        """Put what is running back to pending; a store that refuses must not hide why we are here."""
+        for event in self._executor.events(0.0):
+            with contextlib.suppress(StoreError):
+                self._handle(event)
+        for running in list(self._running.values()):
+            try:
+                self._write(running)
+                self._store.release(running.trial.id, running.trial.attempt, INTERRUPTED)
+            except StoreError as error:
+                logger.error("trial %s stays marked as running: %s", running.trial.id, error)
+        self._running.clear()
+
+
+def _need(trial: TrialRecord) -> Seats:
+    return seats_of(trial.workers, trial.resources["cpus_per_worker"], trial.resources["gpus_per_worker"])
+
+
+def _gang_record(happened: JobEvent, ready: Ready, sweep_id: str) -> GangRecord:
+    return GangRecord(
+        id=happened.gang_id,
+        sweep_id=sweep_id,
+        workers=ready.ranks,
+        hosts=ready.hosts,
+        pids=ready.pids,
+        versions=ready.versions,
+        started_at=datetime.now(UTC),
+    )
+
+
+def _ended(trial: TrialRecord, state: TrialState, reason: str, summary: CurveSummary) -> TrialRecord:
+    return replace(trial, state=state, reason=reason, **vars(summary))

@@ -1,0 +1,1 @@
+"""Tests of the tables, the figures and the `plot` command."""

@@ -1,0 +1,1 @@
+"""Tests of the figures: what they decide to show, not their pixels."""

@@ -1,0 +1,99 @@
+"""`sweeper plot` from the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweeper.cli.main import main
+from sweeper.store import Store, SweepRecord
+from tests.dashboards.sweeps import curve, run
+
+
+@pytest.fixture
+def sweep(store: Store) -> SweepRecord:
+    """Four trials on two worker counts."""
+    space = {"learning_rate": [0.1, 0.5], "workers": [1, 2]}
+    return run(store, space, lambda trial: curve(4.0 / trial.workers, 1.5), name="two by two")
+
+
+@pytest.fixture
+def call(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Runs `sweeper plot ...` in the test's folder: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SWEEPER_STORE", url)
+
+    def called(*arguments: str) -> tuple[object, str, str]:
+        with pytest.raises(SystemExit) as caught:
+            main(["plot", *arguments])
+        captured = capsys.readouterr()
+        return caught.value.code, captured.out, captured.err
+
+    return called
+
+
+@pytest.mark.parametrize("kind", ["heatmap", "histogram", "curves"])
+@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_figures_are_written_in_all_formats(
+    call: Any, sweep: SweepRecord, kind: str, suffix: str, start: bytes
+) -> None:
+    assert call(kind, sweep.id, "-o", f"out/figure.{suffix}") == (0, f"out/figure.{suffix}\n", "")
+    assert Path(f"out/figure.{suffix}").read_bytes().startswith(start)
+
+
+@pytest.mark.usefixtures("sweep")
+def test_the_default_file_has_the_sweeps_name(call: Any) -> None:
+    assert call("curves", "two by two") == (0, "two-by-two-curves.png\n", "")
+    assert Path("two-by-two-curves.png").is_file()
+
+
+def test_json_says_what_was_written(call: Any, sweep: SweepRecord) -> None:
+    code, out, _ = call("heatmap", "latest", "--json")
+    assert code == 0
+    assert json.loads(out) == {"figure": "two-by-two-heatmap.png", "sweep": sweep.id, "kind": "heatmap"}
+
+
+def test_threshold_and_axis_are_taken(call: Any, sweep: SweepRecord) -> None:
+    assert call("histogram", sweep.id, "-o", "default.svg")[0] == 0
+    assert call("histogram", sweep.id, "-o", "other.svg", "--threshold", "1.0", "--over", "images")[0] == 0
+    assert "none of 2 qualified" in Path("other.svg").read_text()
+    assert "none of 2 qualified" not in Path("default.svg").read_text()
+
+
+def test_another_suffix_is_refused_before_anything_is_read(call: Any) -> None:
+    code, out, err = call("heatmap", "no such sweep", "-o", "a.jpg")
+    assert (code, out) == (1, "")
+    assert err == "error: a.jpg: is no figure file, its name must end in one of .png, .svg, .pdf; use -o a.png\n"
+
+
+def test_errors_are_json_where_asked_for(call: Any) -> None:
+    code, _, err = call("heatmap", "none", "--json")
+    assert code == 1
+    assert json.loads(err)["error"]["kind"] == "not-found"
+
+
+def test_an_unwritable_place_is_a_clear_error(call: Any, sweep: SweepRecord) -> None:
+    code, _, err = call("heatmap", sweep.id, "-o", "sweeper.db/a.png")
+    assert code == 1
+    assert err.startswith("error: sweeper.db/a.png: cannot be written (")
+
+
+def test_unknown_kinds_and_axes_are_wrong_usage(call: Any, sweep: SweepRecord) -> None:
+    assert call("pie", sweep.id)[0] == 2
+    assert call("heatmap", sweep.id, "--over", "moons")[0] == 2
+
+
+def test_help_loads_no_matplotlib_and_drawing_no_pyplot(url: str, sweep: SweepRecord, tmp_path: Path) -> None:
+    code = f"""
+import sys
+import dashboards.plot
+assert not [name for name in sys.modules if name.startswith("matplotlib")]
+dashboards.plot.plot(["heatmap", {sweep.id!r}, "--store", {url!r}, "-o", "a.png"], standalone_mode=False)
+assert "matplotlib.pyplot" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, timeout=120)

@@ -1,0 +1,147 @@
+"""`sweeper import`, from its command line to the store."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweeper.cli.main import main
+from sweeper.store.store import open_store
+from sweeper.trial import TrialState
+
+
+@pytest.fixture
+def store_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'sweeps.db'}"
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> list[Path]:
+    """Two runs in different layouts, the second diverged."""
+    first, second = tmp_path / "0.5_lr_2w.txt", tmp_path / "0.1_lr_4w.csv"
+    first.write_text("0.5 2.5\n1 2\n0.7 9\n1.5 1\nAvg iter time = 0.5 seconds\n")
+    second.write_text("step,images,time,loss\n1,64,0.5,2.5\n2,128,1,nan\n")
+    return [first, second]
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as exit_:
+        main(["import", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return int(exit_.value.code or 0), captured.out, captured.err
+
+
+def test_stores_one_trial_a_file(capsys: pytest.CaptureFixture[str], logs: list[Path], store_url: str) -> None:
+    pattern = r"(?P<learning_rate>[\d.]+)_lr_(?P<workers>\d+)w"
+    options = ("--pattern", pattern, "--set", "batch_size=64", "--name", "mine", "--store", store_url)
+    code, out, _ = run(capsys, *logs, *options)
+    store = open_store(store_url)
+    (sweep,) = store.sweeps()
+    first, second = store.trials(sweep.id)
+    assert code == 0
+    assert (sweep.name, sweep.origin, sweep.group_by) == ("mine", "import", ("workers",))
+    assert out.splitlines()[-1] == f"imported 2 trials as mine, sweep {sweep.id}"
+    assert first.parameters == {"workers": 2, "learning_rate": 0.5, "batch_size": 64}
+    assert (first.state, first.points, first.area_seconds) == (TrialState.COMPLETED, 3, 1.875)
+    assert (second.state, second.images, second.area_seconds) == (TrialState.DIVERGED, 128, None)
+    assert [point.loss for point in store.points(first.id)] == [2.5, 2.0, 1.0]
+
+
+def test_tells_what_became_of_each_line(capsys: pytest.CaptureFixture[str], logs: list[Path], store_url: str) -> None:
+    _, out, _ = run(capsys, *logs, "--store", store_url)
+    assert f"{logs[0]}: 3 points (columns), minimum loss 1.000000, area 1.875000 (loss x seconds)" in out
+    assert "1 line that is no data:\n    line 5: is not two numbers: Avg iter time = 0.5 seconds" in out
+    assert "1 line out of order in time, not used:\n    line 3: 0.7 s comes after 1 s of line 2: 0.7 9" in out
+    assert "diverged" in out
+
+
+def test_shows_the_first_few_lines_that_are_no_data(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, store_url: str
+) -> None:
+    log = tmp_path / "run.txt"
+    log.write_text("1 2\n" + "no data here\n" * 10)
+    _, out, _ = run(capsys, log, "--store", store_url)
+    assert "10 lines that are no data:" in out
+    assert out.count("no data here") == 3
+    assert "and 7 more" in out
+
+
+def test_json_gives_the_account(capsys: pytest.CaptureFixture[str], logs: list[Path], store_url: str) -> None:
+    code, out, _ = run(capsys, *logs, "--json", "--store", store_url)
+    answer: dict[str, Any] = json.loads(out)
+    first, second = answer["trials"]
+    assert code == 0
+    assert answer["name"] == "0.5_lr_2w"
+    assert first["trial"].startswith(answer["sweep"])
+    assert first["file"] == str(logs[0])
+    assert (first["points"], first["minimum_loss"], first["area"]) == (3, 1.0, 1.875)
+    assert (first["ignored_lines"], first["out_of_order"], first["parameters"]) == (2, 1, {"workers": 1})
+    assert (second["ignored_lines"], second["minimum_loss"], second["area"]) == (0, 2.5, None)
+
+
+def test_stores_nothing_unless_all_files_can_be_read(
+    capsys: pytest.CaptureFixture[str], logs: list[Path], tmp_path: Path, store_url: str
+) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("hello\nworld\n")
+    code, out, err = run(capsys, *logs, words, "--store", store_url, "--json")
+    error = json.loads(err)["error"]
+    assert (code, out) == (1, "")
+    assert set(error) == {"kind", "message", "remedy"}
+    assert error["kind"] == "log-format"
+    assert "words.txt" in error["message"]
+    assert open_store(store_url).sweeps() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (["--set", "workers=0"], "whole number"),
+        (["--pattern", "("], "regular expression"),
+        (["--pattern", "(?P<x>nowhere)"], "does not match"),
+        (["--name", ""], "--name"),
+        (["--name", "x" * 201], "--name"),
+        (["--loss-key", "loss"], "--loss-key"),
+    ],
+)
+def test_wrong_values_are_one_clear_line(
+    capsys: pytest.CaptureFixture[str], logs: list[Path], store_url: str, options: list[str], word: str
+) -> None:
+    code, out, err = run(capsys, logs[0], *options, "--store", store_url)
+    assert (code, out) == (1, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert word in err
+
+
+@pytest.mark.parametrize("options", [[], ["run.txt", "--format", "excel"], ["run.txt", "--threshold", "1"]])
+def test_wrong_usage_has_its_own_code(capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
+    code, _, err = run(capsys, *options)
+    assert code == 2
+    assert "sweeper import --help" in err
+
+
+def test_a_file_name_that_is_no_text_is_imported(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, store_url: str
+) -> None:
+    log = tmp_path / os.fsdecode(b"caf\xe9.txt")
+    log.write_text("1 2\n2 1\n")
+    with pytest.raises(SystemExit) as exit_:
+        main(["import", str(log), "--store", store_url, "--json"])
+    assert not exit_.value.code
+    assert json.loads(capsys.readouterr().out)["name"] == "caf\ufffd"
+
+
+def test_the_published_log_keeps_its_figures_through_the_store(
+    capsys: pytest.CaptureFixture[str], store_url: str
+) -> None:
+    folder = os.environ.get("SWEEPER_DATA")
+    if not folder:
+        pytest.skip("SWEEPER_DATA is not set: the logs of other programs are not here")
+    log = Path(folder) / "loss-logs" / "cifar10-k80-key-values.txt"
+    _, out, _ = run(capsys, log, "--loss-key", "Actual Loss", "--store", store_url)
+    assert "3000 points (key-value), minimum loss 2.029640, area 3.470216 (loss x seconds)" in out

@@ -1,0 +1,297 @@
+"""`sweeper list`, `show` and `best` on real stores: their JSON, their tables, their errors."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweeper.cli.main import main
+from sweeper.cli.tables import measure, parameter
+from sweeper.curve import LossPoint, summarize
+from sweeper.plan import plan
+from sweeper.spec import parse_spec
+from sweeper.store.store import Store, open_store
+from sweeper.trial import TrialState
+
+SPEC = {
+    "name": "small",
+    "space": {"batch_size": [64, 128], "learning_rate": [0.001, 0.5], "workers": [1, 2]},
+    "objective": {"threshold": 1.8},
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(f"sqlite:///{tmp_path / 'sweeps.db'}")
+
+
+@pytest.fixture
+def run(store: Store, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs a command on the store; gives exit code, standard output and standard error."""
+
+    def run_(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as exit_:
+            main([*arguments, "--store", store.name])
+        captured = capsys.readouterr()
+        return int(exit_.value.code or 0), captured.out, captured.err
+
+    return run_
+
+
+def curve(scale: float, last: float) -> list[LossPoint]:
+    losses = [2.5, 2.0, last]
+    return [LossPoint(i, 100 * i, scale * i, loss) for i, loss in enumerate(losses, start=1)]
+
+
+def end(store: Store, trial_id: str, state: TrialState, points: Sequence[LossPoint], reason: str = "") -> None:
+    attempt = store.claim(trial_id)
+    assert attempt is not None
+    store.add_points(trial_id, attempt, points)
+    store.finish(trial_id, attempt, state, summarize(points), reason=reason)
+
+
+@pytest.fixture
+def small(store: Store) -> list[str]:
+    """A sweep with trials in many states; of one worker two qualify, of two workers none. Ids in plan order."""
+    spec = parse_spec(SPEC)
+    sweep_id = store.add_sweep(spec, plan(spec))
+    ids = [trial.id for trial in store.trials(sweep_id)]
+    end(store, ids[0], TrialState.COMPLETED, curve(4.0, 1.5))
+    end(store, ids[1], TrialState.COMPLETED, curve(2.0, 1.7))
+    end(store, ids[2], TrialState.COMPLETED, curve(1.0, 1.9))
+    end(store, ids[3], TrialState.DIVERGED, curve(1.0, math.nan), "the loss is nan at step 3")
+    end(store, ids[4], TrialState.COMPLETED, curve(0.5, 1.9))
+    end(store, ids[5], TrialState.FAILED, [], "rank 1 died\nwith signal 9")
+    store.claim(ids[6])
+    return [sweep_id, *ids]
+
+
+def test_list_of_an_empty_store_is_friendly(run: Any) -> None:
+    code, out, _ = run("list")
+    assert code == 0
+    assert out.startswith("No sweeps yet")
+    assert out.count("\n") == 1
+    assert json.loads(run("list", "--json")[1]) == {"sweeps": []}
+
+
+def test_list_counts_trials_by_state_newest_first(run: Any, store: Store, small: list[str]) -> None:
+    points = curve(1.0, 1.0)
+    imported = store.add_import("mine [red]", [({"workers": 1}, "a.log", points, summarize(points))])
+    first, second = json.loads(run("list", "--json")[1])["sweeps"]
+    assert (first["sweep"], first["state"], first["origin"]) == (imported, "completed", "import")
+    assert (second["sweep"], second["name"], second["state"]) == (small[0], "small", "running")
+    assert (second["ended"], second["trials"]) == (6, 8)
+    assert second["states"] == {"completed": 4, "diverged": 1, "failed": 1, "pending": 1, "running": 1}
+    assert second["created_at"].endswith("+00:00")
+    code, out, _ = run("list")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == ["sweep", imported, small[0]]
+    assert "mine [red]" in out
+    assert "6/8" in out
+    assert "4 completed, 1 diverged, 1 failed, 1 pending, 1 running" in out
+
+
+def test_show_has_the_fixed_shape(run: Any, small: list[str]) -> None:
+    code, out, _ = run("show", "small", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert (answer["sweep"], answer["name"], answer["state"]) == (small[0], "small", "running")
+    fields = {"trial", "state", "parameters", "area", "minimum_loss", "seconds", "images", "reason"}
+    assert all(fields <= trial.keys() for trial in answer["trials"])
+    best = answer["trials"][0]
+    assert best["parameters"] == {"workers": 2, "batch_size": 64, "learning_rate": 0.001}
+    assert (best["area"], best["minimum_loss"], best["seconds"], best["images"]) == (2.1, 1.9, 1.5, 300)
+
+
+def test_show_sorts_and_puts_trials_without_a_value_last(run: Any, small: list[str]) -> None:
+    def order(*options: str) -> list[str]:
+        return [trial["trial"] for trial in json.loads(run("show", "small", "--json", *options)[1])["trials"]]
+
+    ids = small[1:]
+    assert order() == [ids[4], ids[2], ids[1], ids[0], ids[3], ids[5], ids[6], ids[7]]
+    assert order("--sort", "loss") == [ids[0], ids[1], ids[2], ids[4], ids[3], ids[5], ids[6], ids[7]]
+    assert order("--sort", "plan") == ids
+
+
+@pytest.mark.usefixtures("small")
+def test_show_keeps_what_json_does_not_know_null(run: Any) -> None:
+    out = run("show", "small", "--json")[1]
+    diverged = next(trial for trial in json.loads(out)["trials"] if trial["state"] == "diverged")
+    assert (diverged["area"], diverged["final_loss"], diverged["minimum_loss"]) == (None, None, 2.0)
+    assert "NaN" not in out
+
+
+def test_show_prints_whole_lines_and_the_reasons_below(run: Any, small: list[str]) -> None:
+    lines = run("show", "small")[1].splitlines()
+    assert lines[0] == f"small ({small[0]}): running"
+    assert lines[1] == "8 trials: 4 completed, 1 diverged, 1 failed, 1 pending, 1 running"
+    assert lines[2].split("  ")[:3] == ["workers", "batch size", "learning rate"]
+    assert lines[3].split() == ["2", "64", "0.001", "completed", "2.1000", "1.9000", "1.5000", "300"]
+    assert lines[11:] == [
+        "diverged: the loss is nan at step 3",
+        f"  {small[4]} workers=1 batch_size=128 learning_rate=0.5",
+        "failed: rank 1 died with signal 9",
+        f"  {small[6]} workers=2 batch_size=64 learning_rate=0.5",
+    ]
+
+
+def test_show_tells_apart_trials_of_the_same_parameters(run: Any, store: Store) -> None:
+    points = curve(1.0, 1.0)
+    curves = [({"workers": 1}, f"{name}.log", points, summarize(points)) for name in ("a", "b")]
+    sweep_id = store.add_import("mine", curves)
+    out = run("show", "latest")[1]
+    assert f"{sweep_id}-0000" in out
+    assert "imported from b.log" in out
+
+
+def test_show_of_many_like_reasons_names_a_few(run: Any, store: Store) -> None:
+    spec = parse_spec({"name": "many", "space": {"learning_rate": [0.1, 0.2, 0.3, 0.4, 0.5]}})
+    sweep_id = store.add_sweep(spec, plan(spec))
+    for trial in store.trials(sweep_id):
+        end(store, trial.id, TrialState.FAILED, [], "out of memory")
+    out = run("show", sweep_id)[1]
+    assert out.count("out of memory") == 1
+    assert "and 2 more" in out
+
+
+def test_a_narrow_terminal_folds_and_cuts_nothing_off(run: Any, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    points, name = curve(1.0, 1.0), "a-name-that-is-longer-than-the-terminal-is-wide"
+    store.add_import(name, [({"workers": 1}, "a.log", points, summarize(points))])
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    lines = re.sub(r"\x1b\[\d*m", "", run("list")[1]).splitlines()
+    assert max(map(len, lines)) <= 60
+    begin, end_ = lines[0].index("name"), lines[0].index("stat")
+    assert name in "".join(line[begin:end_].strip() for line in lines[1:])
+
+
+def test_best_has_the_fixed_shape(run: Any, small: list[str]) -> None:
+    code, out, _ = run("best", "small", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert {name: answer[name] for name in ("sweep", "name", "over", "threshold")} == {
+        "sweep": small[0],
+        "name": "small",
+        "over": "seconds",
+        "threshold": 1.8,
+    }
+    assert answer["groups"] == [
+        {
+            "group": {"workers": 1},
+            "trials": 4,
+            "qualified": 2,
+            "best_minimum_loss": 1.5,
+            "winner": {
+                "trial": small[2],
+                "parameters": {"workers": 1, "batch_size": 64, "learning_rate": 0.5},
+                "area": pytest.approx(8.2),
+                "minimum_loss": 1.7,
+                "seconds": 6.0,
+                "images": 300,
+            },
+        },
+        {"group": {"workers": 2}, "trials": 4, "qualified": 0, "best_minimum_loss": 1.9, "winner": None},
+    ]
+
+
+def test_best_takes_another_threshold_and_axis(run: Any, small: list[str]) -> None:
+    answer = json.loads(run("best", "small", "--json", "--threshold", "1.5", "--over", "images")[1])
+    assert (answer["over"], answer["threshold"]) == ("images", 1.5)
+    assert answer["groups"][0]["winner"]["trial"] == small[1]
+    assert answer["groups"][0]["winner"]["area"] == 400.0
+
+
+@pytest.mark.parametrize("options", [("--by", "workers,batch_size"), ("--by", "workers", "--by", "batch_size")])
+@pytest.mark.usefixtures("small")
+def test_best_groups_by_several_names(run: Any, options: tuple[str, ...]) -> None:
+    groups = json.loads(run("best", "small", "--json", *options)[1])["groups"]
+    assert [group["group"] for group in groups] == [
+        {"workers": workers, "batch_size": size} for workers in (1, 2) for size in (64, 128)
+    ]
+
+
+def test_best_prints_a_row_for_each_group(run: Any, small: list[str]) -> None:
+    lines = run("best", "small")[1].splitlines()
+    assert lines[0] == f"small ({small[0]}): smallest area over seconds in each group"
+    assert "threshold 1.8" in lines[1]
+    assert lines[3].split() == ["1", "64", "0.5", "8.2000", "1.7000", "6.0000", "300", "2/4"]
+    assert lines[4].split() == ["2", "-", "-", "-", "-", "-", "-", "0/4"]
+    assert lines[5] == "workers 2: none qualified; best minimum loss 1.9000"
+
+
+def test_best_without_a_threshold_says_what_that_means(run: Any, store: Store) -> None:
+    points = curve(1.0, 2.4)
+    store.add_import("mine", [({"workers": 1}, "a.log", points, summarize(points))])
+    out = run("best", "mine")[1]
+    assert "--threshold" in out
+    assert json.loads(run("best", "mine", "--json")[1])["threshold"] is None
+
+
+@pytest.mark.usefixtures("small")
+def test_best_refuses_unknown_names_with_the_known(run: Any) -> None:
+    code, out, err = run("best", "small", "--by", "wrkers", "--json")
+    error = json.loads(err)["error"]
+    assert (code, out) == (1, "")
+    assert error["kind"] == "spec"
+    assert "did you mean workers?" in error["message"]
+    assert "workers, batch_size, learning_rate" in error["message"]
+
+
+@pytest.mark.parametrize("threshold", ["nan", "inf"])
+@pytest.mark.usefixtures("small")
+def test_best_refuses_a_threshold_that_is_not_finite(run: Any, threshold: str) -> None:
+    code, _, err = run("best", "small", "--threshold", threshold)
+    assert code == 1
+    assert "not finite" in err
+
+
+@pytest.mark.parametrize("command", ["show", "best"])
+def test_an_unknown_sweep_is_a_clear_error(run: Any, command: str) -> None:
+    code, out, err = run(command, "nowhere", "--json")
+    error = json.loads(err)["error"]
+    assert (code, out, error["kind"]) == (1, "", "not-found")
+    assert set(error) == {"kind", "message", "remedy"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("show",), ("best",), ("show", "x", "--sort", "name"), ("best", "x", "--over", "miles"), ("list", "x")],
+)
+def test_wrong_usage_has_its_own_code(run: Any, arguments: tuple[str, ...]) -> None:
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert "--help" in err
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (9.361228, "9.3612"),
+        (1368.328, "1368.3"),
+        (1234567.8, "1234568"),
+        (0.000123456, "0.00012346"),
+        (-0.5, "-0.50000"),
+        (0.0, "0"),
+        (307200, "307200"),
+        (1e30, "1.0000e+30"),
+        (math.inf, "inf"),
+        (None, "-"),
+    ],
+)
+def test_measures_have_five_digits(value: float | None, text: str) -> None:
+    assert measure(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.001, "0.001"), (1e-5, "0.00001"), (0.1 + 0.2, "0.3"), (2.0, "2"), (0.0, "0"), (128, "128"), ("sgd", "sgd")],
+)
+def test_parameters_are_as_written(value: Any, text: str) -> None:
+    assert parameter(value) == text
+    assert parameter(None) == "-"
