@@ -40,22 +40,29 @@ class CurveSummary:
 
 
 def trapezoid(positions: Sequence[float], losses: Sequence[float]) -> float:
-    """Integral of the loss by the trapezoid rule, in units of loss times position; exactly rounded summation."""
+    """Integral of the loss by the trapezoid rule, in units of loss times position; exactly rounded summation.
+
+    NaN where the sum leaves the range of a double.
+    """
     pairs = zip(positions, positions[1:], losses, losses[1:], strict=False)
-    return math.fsum((right - left) * (first + second) / 2 for left, right, first, second in pairs)
+    try:
+        return math.fsum((right - left) * (first / 2 + second / 2) for left, right, first, second in pairs)
+    except (OverflowError, ValueError):  # what fsum makes of partial sums beyond the range, of one sign or of both
+        return math.nan
 
 
 def area(points: Sequence[LossPoint], over: str = "seconds") -> float | None:
     """Area under the curve over "seconds", "images" or "steps", from the first point to the last.
 
-    None for fewer than two points, for a loss that is not finite, and where the axis is not known.
+    None for fewer than two points, for a loss or an area that is not finite, and where the axis is not known.
     """
     attribute = {"seconds": "seconds", "images": "images", "steps": "step"}[over]
     positions = [getattr(point, attribute) for point in points]
     losses = [point.loss for point in points]
     if len(points) < 2 or None in positions or not all(map(math.isfinite, losses)):
         return None
-    return trapezoid(positions, losses)
+    total = trapezoid(positions, losses)
+    return total if math.isfinite(total) else None
 
 
 def minimum_loss(points: Sequence[LossPoint]) -> float | None:

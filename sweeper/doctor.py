@@ -18,8 +18,17 @@ from sweeper.gangs.launcher import find_launcher, gang_environment
 from sweeper.gangs.machine import local_capacity, local_gpus
 
 _RANKS = 2
+_ONE_WORLD = "[2, 2"  # what both ranks of one world see
 _TIMEOUT_S = 60
-_WORLD = "from mpi4py import MPI; print(MPI.COMM_WORLD.allreduce(1), MPI.Get_library_version().split(chr(10))[0])"
+# Each rank 0 writes a line, at once: the sizes that its ranks see, and the MPI's name.
+_WORLD = """
+import os
+from mpi4py import MPI
+sizes = MPI.COMM_WORLD.gather(MPI.COMM_WORLD.size)
+if sizes:
+    library = " ".join(MPI.Get_library_version().splitlines()[0].replace(chr(0), "").split())
+    os.write(1, f"{sizes} {library}\\n".encode())
+"""
 
 
 @dataclass(frozen=True)
@@ -50,12 +59,11 @@ def check_mpi(_store_url: str) -> Iterator[Finding]:
     except (ClearError, OSError, subprocess.TimeoutExpired) as error:
         yield Finding("mpi", "failed", str(error), remedy)
         return
-    sizes = [line.split(maxsplit=1)[0] for line in said.stdout.splitlines() if line.strip()]
-    if said.returncode == 0 and sizes == [str(_RANKS)] * _RANKS:
-        library = said.stdout.splitlines()[0].split(maxsplit=1)[1].replace("\0", "")
-        yield Finding("mpi", "ok", f"{_RANKS} ranks in one world by {launcher.mpiexec} ({' '.join(library.split())})")
+    worlds = [line.partition("] ") for line in said.stdout.splitlines() if line.startswith("[")]
+    if said.returncode == 0 and [sizes for sizes, _, _ in worlds] == [_ONE_WORLD]:
+        yield Finding("mpi", "ok", f"{_RANKS} ranks in one world by {launcher.mpiexec} ({worlds[0][2]})")
     elif said.returncode == 0:
-        detail = f"{launcher.mpiexec} started {_RANKS} ranks, and they saw worlds of {', '.join(sizes)}"
+        detail = f"{launcher.mpiexec} started {_RANKS} ranks, and they came up in {len(worlds)} worlds"
         yield Finding("mpi", "failed", detail, f"mpi4py uses another MPI than this mpiexec: {remedy}")
     else:
         lines = (said.stderr or said.stdout).strip().splitlines() or [f"exit code {said.returncode}"]

@@ -50,26 +50,32 @@ class Range(BaseModel):
         """Number of values."""
         if self.count is not None:
             return self.count
-        slack = 1 + 1e-9
         if self.log:
-            return int(math.log(self.high / self.low) / math.log(self.step or 10) * slack + 1e-9) + 1
+            # A hair more, so that rounding does not lose the last value.
+            return int((math.log(self.high) - math.log(self.low)) / math.log(self.step or 10) + 1e-9) + 1
         assert self.step is not None
         return int((_decimal(self.high) - _decimal(self.low)) / _decimal(self.step)) + 1
 
     def values(self) -> list[float]:
         """The values in rising order, free of rounding: 0.3, not 0.30000000000000004."""
-        size = self.size()
+        return [self._value(i) for i in range(self.size())]
+
+    def _value(self, i: int) -> float:
+        if i == 0:
+            return self.low
         if self.count is not None:
-            return [_rounded(self._between(i / (size - 1) if size > 1 else 0.0)) for i in range(size)]
+            return self._between(i / (self.count - 1))
         if self.log:
-            return [_rounded(self.low * (self.step or 10) ** i) for i in range(size)]
+            return min(_rounded(float(_decimal(self.low) * _decimal(self.step or 10) ** i)), self.high)
         assert self.step is not None
-        return [float(_decimal(self.low) + i * _decimal(self.step)) for i in range(size)]
+        return float(_decimal(self.low) + i * _decimal(self.step))
 
     def _between(self, fraction: float) -> float:
+        if fraction == 1:
+            return self.high
         if self.log:
-            return math.exp(math.log(self.low) + fraction * (math.log(self.high) - math.log(self.low)))
-        return self.low + fraction * (self.high - self.low)
+            return _rounded(math.exp((1 - fraction) * math.log(self.low) + fraction * math.log(self.high)))
+        return _rounded((1 - fraction) * self.low + fraction * self.high)
 
 
 def parse_axis(written: Any) -> list[Scalar] | Range:

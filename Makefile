@@ -1,0 +1,50 @@
+# make          lint and test
+# make demo     install what a sweep needs, run the quickstart sweep, draw its figures
+# make env      install what the tests need as well
+# make ci       what CI runs
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+SWEEP := experiments/quickstart/sweep.yaml
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+DESCRIPTION := pyproject.toml constraints.txt
+
+.PHONY: default env demo lint test ci clean
+.DELETE_ON_ERROR:
+default: lint test
+
+$(BIN)/python:
+	scripts/make_venv.sh $(PYTHON) $(VENV)
+
+# The stamps say for which description of the project the environment was made.
+$(VENV)/installed: $(DESCRIPTION) | $(BIN)/python
+	$(INSTALL) --editable '.[mpich]'
+	@touch $@
+
+$(VENV)/installed-test: $(DESCRIPTION) | $(BIN)/python
+	$(INSTALL) --editable '.[mpich,test]'
+	@touch $@ $(VENV)/installed
+
+env: $(VENV)/installed-test
+
+demo: $(VENV)/installed
+	$(BIN)/sweeper run $(SWEEP)
+	@echo
+	@echo figures:
+	@$(BIN)/sweeper plot heatmap latest -o figures/quickstart-heatmap.png
+	@$(BIN)/sweeper plot histogram latest -o figures/quickstart-histogram.png
+	@$(BIN)/sweeper plot curves latest -o figures/quickstart-curves.png
+
+lint: env
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+test: env
+	$(BIN)/python -m pytest
+
+ci: lint test
+
+clean:
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
