@@ -18,10 +18,12 @@ $(BIN)/python:
 
 # The stamps say for which description of the project the environment was made.
 $(VENV)/installed: $(DESCRIPTION) | $(BIN)/python
+	@echo 'installing into $(VENV); the first time this takes a minute or a few'
 	$(INSTALL) --editable '.[mpich]'
 	@touch $@
 
 $(VENV)/installed-test: $(DESCRIPTION) | $(BIN)/python
+	@echo 'installing into $(VENV); the first time this takes a minute or a few'
 	$(INSTALL) --editable '.[mpich,test]'
 	@touch $@ $(VENV)/installed
 

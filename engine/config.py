@@ -30,7 +30,7 @@ def _no_boolean(value: Any) -> Any:
 
 
 Number = BeforeValidator(_no_boolean)
-PositiveInt = Annotated[int, Number, Field(gt=0)]
+PositiveInt = Annotated[int, Number, Field(gt=0, lt=2**63)]  # what a database's integer holds
 PositiveFloat = Annotated[float, Number, Field(gt=0, allow_inf_nan=False)]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +25,13 @@ _REMEDIES: dict[str, Callable[[dict[str, Any]], str]] = {
     "finite_number": lambda _: "is not finite; give a finite number",
     "string_type": lambda _: "is no text; put it in quotes",
     "string_too_short": lambda _: "is empty; give at least one character",
+    "model_type": lambda _: "is no mapping; write its keys below it, or remove it",
+    "dict_type": lambda _: "is no mapping; write its keys below it, or remove it",
+    "tuple_type": lambda _: "is no list; write it like [workers]",
+    "invalid_key": lambda _: "is no name of a field; remove it",
 }
+# Names of union members and of keys, which pydantic puts among the names of the file.
+_NOT_IN_FILE = re.compile(r"list\[.*\]|\[key\]")
 
 
 def describe_faults(
@@ -42,8 +50,9 @@ def describe_faults(
 
 def _describe(details: ErrorDetails, model: type[BaseModel], prefix: str, only: str, value: Any) -> list[str]:
     place = _place(details["loc"], prefix, only)
-    kind, context = details["type"], details.get("ctx", {})
     given = value if only else details["input"]
+    not_finite = isinstance(given, float) and not math.isfinite(given)
+    kind, context = "finite_number" if not_finite else details["type"], details.get("ctx", {})
     if kind == "extra_forbidden":
         return [f"{place}: unknown key; {_nearest(details['loc'], model)}"]
     if kind == "missing":
@@ -63,13 +72,12 @@ def _describe(details: ErrorDetails, model: type[BaseModel], prefix: str, only: 
 def _place(loc: tuple[int | str, ...], prefix: str, only: str) -> str:
     if only:
         return f"{prefix}.{only}"
-    # Names of union members ("list[...]") are pydantic's own and no part of the file.
     parts = [prefix] if prefix else []
     for part in loc:
-        if isinstance(part, int):
+        if isinstance(part, int) and parts:
             parts[-1] += f"[{part}]"
-        elif not any(mark in part for mark in "[]() "):
-            parts.append(part)
+        elif isinstance(part, int) or not _NOT_IN_FILE.fullmatch(part):
+            parts.append(show_name(str(part)))
     return ".".join(parts) or "spec"
 
 
@@ -89,6 +97,11 @@ def _fields_at(loc: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
         if field is not None and isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             model = field.annotation
     return list(model.model_fields)
+
+
+def show_name(name: str) -> str:
+    """A key as it goes into a line: as it is, or quoted where it would break the line."""
+    return name if name.isprintable() else repr(name)
 
 
 def _is_plain(value: Any) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
+from fractions import Fraction
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,6 +17,7 @@ from sweeper.faults import describe_faults
 from sweeper.spec import WORKERS, Resources, SweepSpec, replace_field
 from sweeper.trial import TrialSpec
 
+MAXIMUM_TRIALS = 100_000
 _KEY_LENGTH = 10
 
 
@@ -22,8 +25,9 @@ def plan(spec: SweepSpec) -> list[TrialSpec]:
     """All trials of the grid, worker counts outermost, then the fields in the order of the spec, then the repeats.
 
     Raises:
-        SpecError: a combination that cannot be trained, such as fewer images than one step takes.
+        SpecError: a combination that cannot be trained, such as fewer images than one step takes, or too many of them.
     """
+    _check_size(spec)
     trials = [_trial(spec, point, repeat) for point in _points(spec) for repeat in range(spec.repeats)]
     _check_images(trials)
     return trials
@@ -72,8 +76,14 @@ def _parameters(config: TrainingConfig, workers: int, changes: dict[str, Any]) -
     return {WORKERS: workers, **size, "learning_rate": config.learning_rate, **changes}
 
 
+def _check_size(spec: SweepSpec) -> None:
+    size = spec.repeats * math.prod(len(values) for values in spec.axes.values())
+    if size > MAXIMUM_TRIALS:
+        raise SpecError([f"space: gives {size} trials, more than {MAXIMUM_TRIALS}; take fewer values or repeats"])
+
+
 def _check_images(trials: list[TrialSpec]) -> None:
-    worst = max(trials, key=lambda trial: trial.config.global_batch(trial.workers) / trial.config.images)
+    worst = max(trials, key=lambda trial: Fraction(trial.config.global_batch(trial.workers), trial.config.images))
     largest = worst.config.global_batch(worst.workers)
     if worst.config.images < largest:
         raise SpecError(

@@ -84,8 +84,9 @@ class Scheduler:
                     self._handle(event)
                 self._write_points()
         except BaseException:
-            self._executor.close()
+            # First what was recorded, then the gangs: ending these may take a while, or not come to an end itself.
             self._give_back()
+            self._executor.close()
             raise
 
     def _start_those_that_fit(self, waiting: list[TrialRecord], total: Seats) -> list[TrialRecord]:

@@ -13,6 +13,7 @@ from engine.config import Number, PositiveInt
 Scalar = bool | int | float | str
 MAXIMUM_VALUES = 10_000
 _SIGNIFICANT_DIGITS = 12
+_SLACK = 1e-9  # so that rounding does not lose the last value of a log range
 
 
 class Range(BaseModel):
@@ -51,14 +52,14 @@ class Range(BaseModel):
         if self.count is not None:
             return self.count
         if self.log:
-            # A hair more, so that rounding does not lose the last value.
-            return int((math.log(self.high) - math.log(self.low)) / math.log(self.step or 10) + 1e-9) + 1
+            steps = (math.log(self.high) - math.log(self.low)) / math.log(self.step or 10)
+            return int(steps * (1 + _SLACK) + _SLACK) + 1
         assert self.step is not None
         return int((_decimal(self.high) - _decimal(self.low)) / _decimal(self.step)) + 1
 
     def values(self) -> list[float]:
         """The values in rising order, free of rounding: 0.3, not 0.30000000000000004."""
-        return [self._value(i) for i in range(self.size())]
+        return [min(max(self._value(i), self.low), self.high) for i in range(self.size())]
 
     def _value(self, i: int) -> float:
         if i == 0:
@@ -66,7 +67,7 @@ class Range(BaseModel):
         if self.count is not None:
             return self._between(i / (self.count - 1))
         if self.log:
-            return min(_rounded(float(_decimal(self.low) * _decimal(self.step or 10) ** i)), self.high)
+            return _rounded(float(_decimal(self.low) * _decimal(self.step or 10) ** i))
         assert self.step is not None
         return float(_decimal(self.low) + i * _decimal(self.step))
 
@@ -74,19 +75,27 @@ class Range(BaseModel):
         if fraction == 1:
             return self.high
         if self.log:
-            return _rounded(math.exp((1 - fraction) * math.log(self.low) + fraction * math.log(self.high)))
+            return _rounded(self.low ** (1 - fraction) * self.high**fraction)
         return _rounded((1 - fraction) * self.low + fraction * self.high)
 
 
 def parse_axis(written: Any) -> list[Scalar] | Range:
-    """A field's values as a user may write them: a list, a range, or a single value."""
+    """A field's values as a user may write them: a list, a range, or a single value; none where nothing is written.
+
+    Raises:
+        ValueError: a value that no field can take, such as a list in the list.
+    """
     if isinstance(written, Range):
         return written
     if isinstance(written, dict):
         return Range.model_validate(written)
-    if isinstance(written, list | tuple):
-        return list(written)
-    return [written]
+    if written is None:
+        return []
+    values = list(written) if isinstance(written, list | tuple) else [written]
+    for value in values:
+        if not isinstance(value, Scalar):
+            raise ValueError(f"{value!r} is no single value; give numbers, names, true or false")
+    return values
 
 
 def expand(axis: list[Scalar] | Range, *, integers: bool) -> list[Scalar]:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from engine.config import Number, PositiveInt, TrainingConfig
 from sweeper.errors import SpecError
-from sweeper.faults import describe_faults
+from sweeper.faults import describe_faults, show_name
 from sweeper.space import Range, Scalar, expand, parse_axis
 
 WORKERS = "workers"
@@ -67,7 +67,9 @@ class SweepSpec(_Strict):
             problems.append("space: batch_size and global_batch_size exclude each other; keep one of them")
         if self.repeats > 1 and "seed" in self.space:
             problems.append(f"repeats: {self.repeats} gives the seeds already; remove space.seed or repeats")
-        for name in self.objective.group_by:
+        for name in dict.fromkeys(self.objective.group_by):
+            if (times := self.objective.group_by.count(name)) > 1:
+                problems.append(f"objective.group_by: {name!r} is given {times} times; keep one of them")
             if name != WORKERS and name not in self.space:
                 known = ", ".join([WORKERS, *(key for key in self.space if key != WORKERS)])
                 problems.append(f"objective.group_by: {name!r} is not swept; use one of {known}")
@@ -150,7 +152,7 @@ def _axis_faults(trial: TrainingConfig, name: str, axis: list[Scalar] | Range) -
     if name not in fields:
         near = difflib.get_close_matches(name.removeprefix("trial."), fields, n=1)
         remedy = f"did you mean {near[0]}?" if near else f"known are {', '.join(fields)}"
-        return [f"space.{name}: unknown key; {remedy}"]
+        return [f"space.{show_name(name)}: unknown key; {remedy}"]
     values = expand(axis, integers=name == WORKERS or _integers(name))
     if not values:
         return [f"space.{name}: is empty; give at least one value or remove the key"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from sweeper.errors import SpecError
@@ -21,7 +22,7 @@ def load_spec(path: Path, overrides: Sequence[str] = ()) -> SweepSpec:
         SpecError: a file that cannot be read or is no YAML or JSON, and every fault of the spec.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise SpecError([f"{path}: cannot be read ({error.strerror}); give the path of a spec file"]) from None
     except UnicodeDecodeError:
@@ -40,12 +41,14 @@ def parse_yaml(text: str, source: str) -> Any:
     """
     try:
         return YAML(typ="safe", pure=True).load(text)
+    except DuplicateKeyError as error:
+        problem = str(error.problem).partition(" with value ")[0]
+        raise SpecError([f"{source}{_line(error)}: {problem}; keep one of them"]) from None
     except MarkedYAMLError as error:
-        line = f" line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        problem = " ".join(str(error.problem).split())
-        raise SpecError([f"{source}{line}: {problem}; correct the YAML there"]) from None
-    except YAMLError as error:
-        raise SpecError([f"{source}: {error}; correct the YAML"]) from None
+        raise SpecError([f"{source}{_line(error)}: {_one_line(error.problem)}; correct the YAML there"]) from None
+    except (YAMLError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        # The constructors of numbers, dates and tags raise whatever Python does.
+        raise SpecError([f"{source}: cannot be read as YAML ({_one_line(error)}); correct the YAML"]) from None
 
 
 def _parse_json(text: str, path: Path) -> Any:
@@ -59,16 +62,26 @@ def _parse_json(text: str, path: Path) -> Any:
         return json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         raise SpecError([f"{path} line {error.lineno}: {error.msg}; correct the JSON there"]) from None
+    except (ValueError, RecursionError) as error:
+        raise SpecError([f"{path}: cannot be read as JSON ({error}); correct the JSON"]) from None
+
+
+def _line(error: MarkedYAMLError) -> str:
+    return f" line {error.problem_mark.line + 1}" if error.problem_mark else ""
+
+
+def _one_line(message: object) -> str:
+    return " ".join(str(message).split())
 
 
 def split_assignment(text: str, example: str) -> tuple[str, Any]:
     """Name and value of `name=value`, the value read as YAML.
 
     Raises:
-        SpecError: no equals sign, or an empty name.
+        SpecError: no equals sign, or a name that is empty or has an empty part.
     """
     name, equals, value = text.partition("=")
-    if not equals or not name.strip():
+    if not equals or not all(part.strip() for part in name.split(".")):
         raise SpecError([f"--set: {text!r} is no assignment; write it like {example}"])
     return name.strip(), parse_yaml(value, f"--set {name.strip()}")
 
@@ -85,5 +98,6 @@ def _apply(written: Any, override: str) -> None:
             break
         place = place.setdefault(parent, {})
     if not isinstance(place, dict):
-        raise SpecError([f"--set {name}: there is no mapping {'.'.join(parents)} to set it in; correct the name"])
+        where = f"no mapping {'.'.join(parents)}" if parents else "no mapping in the file"
+        raise SpecError([f"--set {name}: there is {where} to set it in; correct it"])
     place[leaf] = value

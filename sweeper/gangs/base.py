@@ -99,4 +99,7 @@ class Executor(Protocol):
         """Ask a running job to end at its next loss point; it then ends as stopped. Unknown jobs are ignored."""
 
     def close(self) -> None:
-        """End all gangs, running ones at once, and leave no process behind; safe to call twice."""
+        """End all gangs, running ones at once, and leave no process behind; safe to call twice.
+
+        Jobs that this cuts off get no further event: they have neither ended nor failed.
+        """

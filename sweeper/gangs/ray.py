@@ -6,6 +6,8 @@ import contextlib
 import logging
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -18,13 +20,12 @@ from sweeper.errors import LaunchError
 from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
 from sweeper.gangs.gang import Gang
 from sweeper.gangs.machine import local_capacity
+from sweeper.gangs.processes import end_job, family
+from sweeper.gangs.ray_head import import_ray, keep_private
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor
 
-logger = logging.getLogger(__name__)
-
-LOOPBACK = "127.0.0.1"
-_OBJECT_STORE_BYTES = 128 * 1024 * 1024  # only events pass through it
-_CLOSE_S = 30.0
+_START_S = 60.0
+_CLOSE_S = 10.0  # for each of: a gang, our connection, Ray itself
 
 
 class RayExecutor(StreamingExecutor):
@@ -39,22 +40,21 @@ class RayExecutor(StreamingExecutor):
 
     def __init__(self, address: str | None = None, capacity: Capacity | None = None) -> None:
         super().__init__()
-        self._folder: Path | None = None
+        if address is None:
+            keep_private()
+        self._head = None if address else _Head(capacity or local_capacity())
         try:
-            if address is None:
-                self._start_private(capacity or local_capacity())
-            else:
-                _import_ray().init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+            import_ray().init(
+                address=self._head.address if self._head else address, log_to_driver=False, logging_level=logging.ERROR
+            )
         except Exception as error:
-            self._remove_folder()
-            where = f"at {address}" if address else "on this machine"
-            raise LaunchError(
-                f"Ray {where} does not answer ({error})", "check it with `sweeper doctor`, or use `--executor local`"
-            ) from error
+            if self._head:
+                self._head.close()
+            raise _no_answer(f"at {address}" if address else "on this machine", error) from error
 
     def capacity(self) -> Capacity:
         """The cores and GPUs of each living node."""
-        nodes = [node["Resources"] for node in _import_ray().nodes() if node["Alive"]]
+        nodes = [node["Resources"] for node in import_ray().nodes() if node["Alive"]]
         return Capacity(tuple(Seats(int(node.get("CPU", 0)), int(node.get("GPU", 0))) for node in nodes))
 
     def open_gang(self, job: Job) -> GangHandle:
@@ -62,41 +62,65 @@ class RayExecutor(StreamingExecutor):
         return _RayGang(job)
 
     def close(self) -> None:
-        """End all gangs, then Ray itself where it is ours."""
+        """End all gangs, then our connection, then Ray itself where it is ours; a dead Ray delays this and no more."""
         super().close()
-        _import_ray().shutdown()
-        self._remove_folder()
+        leaving = threading.Thread(target=import_ray().shutdown, daemon=True)
+        leaving.start()
+        leaving.join(_CLOSE_S)
+        if self._head:
+            self._head.close()
 
-    def _start_private(self, capacity: Capacity) -> None:
+
+class _Head:
+    """The process that holds a private Ray (`sweeper.gangs.ray_head`), and the temporary folder of its files."""
+
+    def __init__(self, capacity: Capacity) -> None:
         # Sockets in this folder have paths of at most 107 characters: the system's folder, not a user's deep one.
         self._folder = Path(tempfile.mkdtemp(prefix="sweeper-ray-", dir="/tmp"))
-        ray = _import_ray()
         seats = capacity.total
-        ray.init(
-            address="local",
-            num_cpus=seats.cpus,
-            num_gpus=seats.gpus,
-            object_store_memory=_OBJECT_STORE_BYTES,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            _node_ip_address=LOOPBACK,
-            _temp_dir=str(self._folder),
-        )
-        address = ray.nodes()[0]["NodeManagerAddress"]
-        if address != LOOPBACK:
-            logger.warning("the private Ray listens on %s: Ray was imported before and is set to do so", address)
+        command = [sys.executable, "-m", "sweeper.gangs.ray_head", "--folder", str(self._folder)]
+        self._log = self._folder / "head.log"
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*command, "--cpus", str(seats.cpus), "--gpus", str(seats.gpus)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
+        watchdog = threading.Timer(_START_S, self._process.kill)
+        watchdog.start()
+        assert self._process.stdout is not None
+        self.address = self._process.stdout.readline().strip()
+        watchdog.cancel()
+        if not self.address:
+            said = self._log.read_text(errors="replace").strip().splitlines() or [f"no word within {_START_S:g} s"]
+            self.close()
+            raise _no_answer("on this machine", said[-1])
 
-    def _remove_folder(self) -> None:
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
+    def close(self) -> None:
+        """Shut Ray down; what has not ended by then is killed. Safe to call twice."""
+        members = family(self._process.pid)
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_CLOSE_S)
+        end_job(self._process, members)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _no_answer(where: str, cause: object) -> LaunchError:
+    return LaunchError(
+        f"Ray {where} does not answer ({cause})", "check it with `sweeper doctor`, or use `--executor local`"
+    )
 
 
 class _RayGang:
     """The near end of a gang: its placement group, its actor, the stream of its events."""
 
     def __init__(self, job: Job) -> None:
-        ray = _import_ray()
+        ray = import_ray()
         need = {"CPU": job.need.cpus, **({"GPU": job.need.gpus} if job.need.gpus else {})}
         # One bundle: all ranks of a gang sit on one host.
         self._group = ray.util.placement_group([need], strategy="STRICT_PACK")
@@ -122,7 +146,7 @@ class _RayGang:
 
     def run(self, job: Job) -> Iterator[JobEvent]:
         """Train a job; an actor that dies is a failure of its job."""
-        ray = _import_ray()
+        ray = import_ray()
         try:
             for reference in self._actor.run.options(num_returns="streaming").remote(asdict(job)):
                 gang_id, elapsed_s, line = ray.get(reference)
@@ -141,15 +165,22 @@ class _RayGang:
 
     def close(self) -> None:
         """End the job, then the actor, then give the seats back; once."""
-        ray = _import_ray()
+        ray = import_ray()
         with self._closing:
             if self._closed:
                 return
             self._closed = True
             with contextlib.suppress(ray.exceptions.RayError):
                 ray.get(self._actor.close.remote(), timeout=_CLOSE_S)
-            ray.kill(self._actor)
-            ray.util.remove_placement_group(self._group)
+            # A Ray that has died answers neither of these, and takes actor and group along anyway.
+            freeing = threading.Thread(target=self._free, daemon=True)
+            freeing.start()
+            freeing.join(_CLOSE_S)
+
+    def _free(self) -> None:
+        ray = import_ray()
+        ray.kill(self._actor)
+        ray.util.remove_placement_group(self._group)
 
 
 class GangActor:
@@ -178,14 +209,3 @@ class GangActor:
 def _own_settings() -> dict[str, str]:
     """The submitter's settings of ours, for hosts of a cluster that was started without them."""
     return {name: value for name, value in os.environ.items() if name.startswith("SWEEPER_")}
-
-
-def _import_ray() -> Any:
-    """Ray, told before its first import to keep to the loopback interface and to itself."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Without this a node takes the machine's outer address even when it is given 127.0.0.1.
-    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-    import ray
-    import ray.util.scheduling_strategies
-
-    return ray

@@ -14,6 +14,8 @@ from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
 
 logger = logging.getLogger(__name__)
 
+_JOIN_S = 5.0  # a stream whose other end has died may never end
+
 
 class GangHandle(Protocol):
     """A gang wherever it runs: in this process's hands or behind a Ray actor. See `sweeper.gangs.gang.Gang`."""
@@ -84,8 +86,10 @@ class StreamingExecutor:
         closing = [threading.Thread(target=gang.close) for gang in gangs]
         for thread in closing:
             thread.start()
-        for thread in (*closing, *self._threads):
+        for thread in closing:
             thread.join()
+        for thread in self._threads:
+            thread.join(_JOIN_S)
 
     def _serve(self, job: Job) -> None:
         try:
@@ -95,12 +99,16 @@ class StreamingExecutor:
                 last = self._run(seated, job)
                 self._leave(seated, job, reusable=last is not None and isinstance(last.event, Ended))
                 if last is not None:
-                    self._events.put(last)
+                    self._tell_end(last)
         except Exception as error:
             # Whatever it was, the scheduler must hear of it or wait for ever.
-            if not self._closing.is_set():
-                logger.debug("job %s failed", job.trial_id, exc_info=True)
-                self._events.put(JobEvent(job.trial_id, job.attempt, Failed(job.trial_id, str(error))))
+            logger.debug("job %s failed", job.trial_id, exc_info=True)
+            self._tell_end(JobEvent(job.trial_id, job.attempt, Failed(job.trial_id, str(error))))
+
+    def _tell_end(self, last: JobEvent) -> None:
+        # A gang that we are ending ourselves has not failed.
+        if not (self._closing.is_set() and isinstance(last.event, Failed)):
+            self._events.put(last)
 
     def _run(self, seated: _Seated, job: Job) -> JobEvent | None:
         last = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from sweeper.errors import StoreError
 
 SCHEMA_HEAD = "0001"
 _BUSY_TIMEOUT_S = 30
+_BUSY_PAUSE_S = 0.01
 
 
 def connect(url: str, *, create: bool = True) -> Engine:
@@ -59,14 +62,14 @@ def hidden(url: str) -> str:
     """The URL without its password, for messages."""
     try:
         return make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         return url
 
 
 def _parse(url: str) -> URL:
     try:
         parsed = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # the latter where the port is no number
         raise StoreError(
             f"--store {url}: is no SQLAlchemy URL", "write it like sqlite:///sweeper.db or postgresql://host/database"
         ) from None
@@ -74,6 +77,11 @@ def _parse(url: str) -> URL:
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.get_backend_name() not in ("sqlite", "postgresql"):
         raise StoreError(f"--store {hidden(url)}: this database is not supported", "use sqlite or postgresql")
+    if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise StoreError(
+            f"--store {url}: names no file, and a store in memory is seen by one thread only",
+            "write it like sqlite:///sweeper.db",
+        )
     if parsed.get_backend_name() == "sqlite" and parsed.database and not Path(parsed.database).parent.is_dir():
         raise StoreError(
             f"--store {url}: there is no folder {Path(parsed.database).parent}", "create it, or name another place"
@@ -87,10 +95,23 @@ def _arguments(url: URL) -> dict[str, Any]:
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode = WAL")
+    _use_wal(cursor)
     cursor.execute("PRAGMA synchronous = NORMAL")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.close()
+
+
+def _use_wal(cursor: sqlite3.Cursor) -> None:
+    """Keep on trying while others open the same new file: SQLite's own timeout does not cover this change."""
+    deadline = time.monotonic() + _BUSY_TIMEOUT_S
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(_BUSY_PAUSE_S)
 
 
 def _migrate(engine: Engine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from sqlalchemy import RowMapping
@@ -27,8 +28,11 @@ def sweep_record(row: RowMapping, states: Mapping[TrialState, int]) -> SweepReco
 
 
 def trial_record(row: RowMapping) -> TrialRecord:
-    """A trial; the columns are the record's fields, but for the state's type."""
-    return TrialRecord(**{**row, "state": TrialState(row["state"])})
+    """A trial; the columns are the record's fields, but for the state's type and a last loss that is not a number."""
+    final_loss = row["final_loss"]
+    if final_loss is None and row["points"]:
+        final_loss = math.nan  # SQLite has no NaN and keeps it as NULL
+    return TrialRecord(**{**row, "state": TrialState(row["state"]), "final_loss": final_loss})
 
 
 def attempt_record(row: RowMapping) -> AttemptRecord:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Update, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
 from sweeper.curve import CurveSummary, LossPoint
@@ -22,6 +23,7 @@ from sweeper.trial import TrialSpec, TrialState, predecessors
 
 DEFAULT_URL = "sqlite:///sweeper.db"
 _PREFIX_LENGTH = 3
+_INSERT: dict[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
 def open_store(url: str = DEFAULT_URL, *, create: bool = True) -> Store:
@@ -53,7 +55,7 @@ class Store:
         try:
             with self._engine.begin() as connection:
                 yield connection
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, OverflowError, UnicodeError) as error:  # the latter two from SQLite's own driver
             cause = " ".join(str(getattr(error, "orig", None) or error).split())
             raise StoreError(
                 f"store {self.name}: {cause}", "check the disk, the permissions and the server; what is written stays"
@@ -269,9 +271,8 @@ class Store:
     def assign_gang(self, trial_id: str, attempt: int, gang: GangRecord) -> None:
         """Record the MPI job that serves an attempt; the gang itself only the first time it is named."""
         with self._transaction() as connection:
-            known = connection.execute(select(tables.gang.c.id).where(tables.gang.c.id == gang.id)).first()
-            if known is None:
-                connection.execute(insert(tables.gang).values(**asdict(gang)))
+            insert_new = _INSERT[connection.dialect.name](tables.gang).on_conflict_do_nothing()
+            connection.execute(insert_new.values(**asdict(gang)))
             connection.execute(_attempt_update(trial_id, attempt).values(gang_id=gang.id))
 
     def gangs(self, sweep_id: str) -> list[GangRecord]:

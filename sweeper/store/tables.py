@@ -59,6 +59,22 @@ class Loss(TypeDecorator[float]):
         return math.nan if value is None else float(value)
 
 
+class Words(TypeDecorator[str]):
+    """Text of any origin, such as a dying process's last words.
+
+    What a database cannot hold, a NUL or half of a surrogate pair, becomes U+FFFD.
+    """
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Replace what cannot be held."""
+        if value is None:
+            return None
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
+
+
 class Utc(TypeDecorator[datetime]):
     """A moment in UTC; databases without time zones keep it naive."""
 
@@ -98,7 +114,7 @@ trial = Table(
     Column("config", JSON, nullable=False),
     Column("resources", JSON, nullable=False),
     Column("state", String(16), nullable=False),
-    Column("reason", Text, nullable=False, default=""),
+    Column("reason", Words, nullable=False, default=""),
     Column("attempt", Integer, nullable=False, default=0),
     Column("points", Integer, nullable=False, default=0),
     Column("finite", Boolean, nullable=False, default=True),
@@ -132,12 +148,12 @@ attempt = Table(
     Column("number", Integer, primary_key=True),
     Column("gang_id", ForeignKey("gang.id"), nullable=True),
     Column("state", String(16), nullable=False),
-    Column("reason", Text, nullable=False, default=""),
-    Column("traceback", Text, nullable=False, default=""),
+    Column("reason", Words, nullable=False, default=""),
+    Column("traceback", Words, nullable=False, default=""),
     Column("effective", JSON, nullable=False, default=dict),
     Column("startup_seconds", Double, nullable=True),
     Column("setup_seconds", Double, nullable=True),
-    Column("log", Text, nullable=False, default=""),
+    Column("log", Words, nullable=False, default=""),
     Column("started_at", Utc, nullable=False),
     Column("ended_at", Utc, nullable=True),
 )

@@ -1,0 +1,30 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# No test says how long anything takes.
+settings.register_profile("sweeper", deadline=None, max_examples=60)
+settings.load_profile("sweeper")
+
+
+@pytest.fixture(scope="session")
+def recorded_data() -> Callable[[str], Path]:
+    """The path of a file or folder below SWEEPER_DATA; the test is skipped where it is not there."""
+
+    def find(relative: str) -> Path:
+        folder = os.environ.get("SWEEPER_DATA")
+        if not folder:
+            pytest.skip(f"set SWEEPER_DATA to the folder that holds {relative}")
+        path = Path(folder) / relative
+        if not path.exists():
+            pytest.skip(f"SWEEPER_DATA holds no {relative}")
+        return path
+
+    return find

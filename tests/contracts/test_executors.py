@@ -1,0 +1,242 @@
+"""One contract for all executors: real MPI gangs under Ray and under this process, and a fake that cannot start any."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from engine.config import TrainingConfig
+from engine.protocol import Ended, Failed, Point, Ready, Started
+from sweeper.errors import LaunchError
+from sweeper.gangs.base import Capacity, Executor, Job, JobEvent, Seats
+from sweeper.gangs.local import LocalExecutor
+from sweeper.gangs.ray import RayExecutor
+from sweeper.gangs.streaming import GangHandle, StreamingExecutor
+from tests.processes import eventually, processes_with
+
+TAG = "SWEEPER_TEST_TAG"
+ENDLESS = 10_000_000
+
+
+class NothingStarts(StreamingExecutor):
+    """Seats everything and starts nothing: what a machine without a working mpiexec does."""
+
+    def capacity(self) -> Capacity:
+        return Capacity((Seats(2),))
+
+    def open_gang(self, job: Job) -> GangHandle:
+        raise LaunchError(f"no gang for {job.trial_id}", "none")
+
+
+@pytest.fixture(scope="class", params=["local", "ray"])
+def executor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Executor]:
+    # A tag that all processes of this executor inherit, also through Ray's.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(TAG, str(tmp_path_factory.mktemp("tag")))
+        made = (
+            LocalExecutor(Capacity((Seats(2),)))
+            if request.param == "local"
+            else RayExecutor(capacity=Capacity((Seats(2),)))
+        )
+        yield made
+        made.close()
+        assert eventually(lambda: not _others())
+
+
+def _others() -> list[psutil.Process]:
+    return [p for p in processes_with(TAG, os.environ[TAG]) if p.pid != os.getpid()]
+
+
+def job(tmp_path: Path, name: str, workers: int = 1, **config: object) -> Job:
+    settings = {"data": "step-function", "model": "neuron", "images": 640, "batch_size": 32, "points": 4, **config}
+    return Job(
+        trial_id=name,
+        attempt=1,
+        workers=workers,
+        cpus_per_worker=1,
+        gpus_per_worker=0,
+        config=TrainingConfig.model_validate(settings).model_dump(mode="json"),
+        log=str(tmp_path / f"{name}.log"),
+    )
+
+
+def drain(executor: Executor, *names: str) -> dict[str, list[JobEvent]]:
+    """All events until each named job has ended."""
+    events: dict[str, list[JobEvent]] = {name: [] for name in names}
+
+    def over(name: str) -> bool:
+        return any(isinstance(e.event, Ended | Failed) for e in events[name])
+
+    def step() -> bool:
+        for event in executor.events(0.1):
+            events[event.trial_id].append(event)
+        return all(map(over, names))
+
+    assert eventually(step, 120), f"no end: {events}"
+    return events
+
+
+def until_first_point(executor: Executor) -> list[JobEvent]:
+    seen: list[JobEvent] = []
+
+    def step() -> bool:
+        seen.extend(executor.events(0.1))
+        return any(isinstance(e.event, Point) for e in seen)
+
+    assert eventually(step, 120), f"no point: {seen}"
+    return seen
+
+
+def ranks_of(events: list[JobEvent]) -> list[int]:
+    return next(e.event.pids for e in events if isinstance(e.event, Ready))
+
+
+def losses(events: list[JobEvent]) -> list[float]:
+    return [e.event.loss for e in events if isinstance(e.event, Point)]
+
+
+class TestExecutorContract:
+    def test_capacity_is_what_it_was_given(self, executor: Executor) -> None:
+        assert executor.capacity().total == Seats(2)
+
+    def test_events_come_in_order_and_end_once(self, executor: Executor, tmp_path: Path) -> None:
+        executor.start(job(tmp_path, "order", workers=2))
+        events = drain(executor, "order")["order"]
+        kinds = [type(e.event) for e in events]
+        assert kinds == [Ready, Started, *[Point] * (len(kinds) - 3), Ended]
+        assert len(kinds) > 5
+        ready, ended = events[0].event, events[-1].event
+        assert isinstance(ready, Ready)
+        assert ready.ranks == len(set(ready.pids)) == 2
+        assert isinstance(ended, Ended)
+        assert (ended.outcome, ended.images) == ("completed", 640)
+        assert {"compute", "gather", "average", "update", "broadcast"} <= ended.phases.keys()
+        assert {e.attempt for e in events} == {1}
+
+    def test_two_jobs_run_side_by_side(self, executor: Executor, tmp_path: Path) -> None:
+        executor.start(job(tmp_path, "left"))
+        executor.start(job(tmp_path, "right"))
+        events = drain(executor, "left", "right")
+        assert losses(events["left"]) == losses(events["right"])
+        assert events["left"][0].gang_id != events["right"][0].gang_id
+
+    def test_a_warm_gang_gives_a_cold_ones_curve_to_the_last_bit(self, executor: Executor, tmp_path: Path) -> None:
+        wanted = {"workers": 2, "data": "digits", "model": "alexnet-cifar", "learning_rate": 0.05}
+        executor.start(job(tmp_path, "cold", **wanted))  # type: ignore[arg-type]
+        cold = drain(executor, "cold")["cold"]
+        executor.start(job(tmp_path, "other", workers=2, seed=7))
+        other = drain(executor, "other")["other"]
+        executor.start(job(tmp_path, "warm", **wanted))  # type: ignore[arg-type]
+        warm = drain(executor, "warm")["warm"]
+        assert losses(cold) == losses(warm)
+        assert cold[0].gang_id == other[0].gang_id == warm[0].gang_id
+
+    def test_an_idle_gang_makes_room_for_another_shape(self, executor: Executor, tmp_path: Path) -> None:
+        executor.start(job(tmp_path, "two", workers=2))
+        two = ranks_of(drain(executor, "two")["two"])
+        executor.start(job(tmp_path, "one", workers=1))
+        drain(executor, "one")
+        assert eventually(lambda: not any(map(psutil.pid_exists, two)))
+
+    def test_divergence_is_an_end_with_its_point(self, executor: Executor, tmp_path: Path) -> None:
+        wild = {"data": "digits", "model": "alexnet-cifar", "learning_rate": 1e6}
+        executor.start(job(tmp_path, "wild", **wild))  # type: ignore[arg-type]
+        events = drain(executor, "wild")["wild"]
+        ended = events[-1].event
+        assert isinstance(ended, Ended)
+        assert ended.outcome == "diverged"
+        assert not abs(losses(events)[-1]) < float("inf")
+
+    def test_a_failing_rank_fails_its_job_with_its_traceback(self, executor: Executor, tmp_path: Path) -> None:
+        broken = job(tmp_path, "broken", workers=2)
+        broken.config["data"] = "digits"  # numbers are what a neuron takes: refused by every rank
+        executor.start(broken)
+        failed = drain(executor, "broken")["broken"][-1].event
+        assert isinstance(failed, Failed)
+        assert failed.rank in (0, 1)
+        assert failed.traceback.startswith("Traceback")
+        assert "cannot learn data digits" in failed.traceback
+
+    @pytest.mark.parametrize("guilty", [0, 1])
+    def test_a_killed_rank_fails_its_job_and_takes_the_others_along(
+        self, executor: Executor, tmp_path: Path, guilty: int
+    ) -> None:
+        executor.start(job(tmp_path, "killed", workers=2, images=ENDLESS, points=10_000))
+        pids = ranks_of(until_first_point(executor))
+        os.kill(pids[guilty], signal.SIGKILL)
+        failed = drain(executor, "killed")["killed"][-1].event
+        assert isinstance(failed, Failed)
+        assert failed.rank == guilty
+        assert "signal 9" in failed.reason
+        assert not any(map(psutil.pid_exists, pids))
+
+    def test_the_next_job_runs_after_a_failure(self, executor: Executor, tmp_path: Path) -> None:
+        executor.start(job(tmp_path, "next", workers=2))
+        assert isinstance(drain(executor, "next")["next"][-1].event, Ended)
+
+    def test_stop_ends_a_job_at_its_next_point(self, executor: Executor, tmp_path: Path) -> None:
+        executor.start(job(tmp_path, "stopped", images=ENDLESS, points=10_000))
+        until_first_point(executor)
+        executor.stop("no such job")
+        executor.stop("stopped")
+        ended = drain(executor, "stopped")["stopped"][-1].event
+        assert isinstance(ended, Ended)
+        assert ended.outcome == "stopped"
+        assert ended.images < ENDLESS
+
+
+@pytest.mark.parametrize("kind", ["local", "ray"])
+def test_close_ends_running_and_idle_gangs(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TAG, str(tmp_path))
+    executor = LocalExecutor(Capacity((Seats(3),))) if kind == "local" else RayExecutor(capacity=Capacity((Seats(3),)))
+    executor.start(job(tmp_path, "idle", workers=2))
+    drain(executor, "idle")
+    executor.start(job(tmp_path, "busy", images=ENDLESS, points=10_000))
+    until_first_point(executor)
+    executor.close()
+    executor.close()
+    assert eventually(lambda: not _others())
+    assert not any(isinstance(e.event, Ended | Failed) for e in executor.events(0.0))
+
+
+def test_what_cannot_be_started_is_a_failed_event(tmp_path: Path) -> None:
+    executor = NothingStarts()
+    executor.start(job(tmp_path, "hopeless"))
+    (event,) = drain(executor, "hopeless")["hopeless"]
+    executor.close()
+    assert event.event == Failed("hopeless", "no gang for hopeless; none")
+
+
+def test_a_missing_mpiexec_is_a_failed_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SWEEPER_MPIEXEC", str(tmp_path / "mpiexec"))
+    executor = LocalExecutor()
+    executor.start(job(tmp_path, "hopeless"))
+    (event,) = drain(executor, "hopeless")["hopeless"]
+    executor.close()
+    assert isinstance(event.event, Failed)
+    assert "cannot be run" in event.event.reason
+    assert "SWEEPER_MPIEXEC" in event.event.reason
+
+
+def test_a_private_ray_listens_on_loopback_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TAG, str(tmp_path))
+    monkeypatch.setenv("RAY_ADDRESS", "192.0.2.1:6379")  # somebody else's cluster is not to be joined
+    executor = RayExecutor()
+    listening = {
+        connection.laddr.ip.removeprefix("::ffff:")
+        for process in _others()
+        for connection in process.net_connections()
+        if connection.status == psutil.CONN_LISTEN
+    }
+    executor.close()
+    assert listening == {"127.0.0.1"}
+
+
+def test_a_ray_that_does_not_answer_is_a_launch_error() -> None:
+    with pytest.raises(LaunchError, match=r"Ray at 127\.0\.0\.1:1 does not answer"):
+        RayExecutor("127.0.0.1:1")

@@ -1,0 +1,496 @@
+"""The contract of a store, over each kind of database."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sweeper.curve import LossPoint, summarize
+from sweeper.errors import NotFoundError, StoreError
+from sweeper.plan import plan
+from sweeper.spec import SweepSpec, parse_spec
+from sweeper.store import GangRecord, Store, open_store
+from sweeper.store.connection import connect
+from sweeper.store.tables import metadata
+from sweeper.trial import TrialState
+from tests.contracts.together import PROCESSES, Together, claim_all, open_and_add
+
+EXTREMES = [
+    math.nan,
+    math.inf,
+    -math.inf,
+    0.1,
+    -0.3,
+    1 / 3,
+    5e-324,
+    sys.float_info.min,
+    sys.float_info.max,
+    -sys.float_info.max,
+    1 + sys.float_info.epsilon,
+]
+
+
+def mine(name: str = "mine", **fields: Any) -> SweepSpec:
+    return parse_spec({"name": name, "space": {"batch_size": [32, 16], "learning_rate": [0.3, 0.1]}, **fields})
+
+
+def added(store: Store, spec: SweepSpec | None = None) -> tuple[str, list[str]]:
+    """A new sweep's id and those of its trials."""
+    spec = spec or mine()
+    sweep_id = store.add_sweep(spec, plan(spec))
+    return sweep_id, [trial.id for trial in store.trials(sweep_id)]
+
+
+def curve(*losses: float) -> list[LossPoint]:
+    return [LossPoint(2 * i, 64 * i, 0.1 * i, loss) for i, loss in enumerate(losses, start=1)]
+
+
+def bits(number: float) -> bytes:
+    return b"nan" if math.isnan(number) else struct.pack("<d", number)
+
+
+def gang(sweep_id: str, gang_id: str = "g1", **changes: Any) -> GangRecord:
+    started = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+    record = GangRecord(gang_id, sweep_id, 2, ["höst", "b"], [10, 2**31], {"mpi": "MPICH 5", "python": "3.11"}, started)
+    return replace(record, **changes)
+
+
+class TestStore:
+    """Every kind of database passes the same."""
+
+    def test_a_new_store_is_empty(self, store: Store) -> None:
+        assert store.sweeps() == []
+        assert store.trials("none") == []
+        assert store.points("none") == []
+        assert store.attempts("none") == []
+        assert store.gangs("none") == []
+        assert store.phases("none", 1) == {}
+
+    def test_a_sweep_keeps_its_spec_and_objective(self, store: Store) -> None:
+        before = datetime.now(UTC)
+        spec = mine(
+            "Größe 寸法", objective={"threshold": 0.1 + 0.2, "over": "images", "group_by": ["batch_size", "workers"]}
+        )
+        sweep_id, _ = added(store, spec)
+        (record,) = store.sweeps()
+        assert (record.id, record.name, record.origin) == (sweep_id, "Größe 寸法", "run")
+        assert record.spec is not None
+        assert parse_spec(record.spec) == spec
+        assert list(record.spec["space"]) == ["batch_size", "learning_rate"], "the order of the plan"
+        assert (record.threshold, record.over, record.group_by) == (0.1 + 0.2, "images", ("batch_size", "workers"))
+        assert before <= record.created_at <= datetime.now(UTC)
+        assert record.created_at.utcoffset() == timedelta(0)
+        assert (record.states, record.trials, record.ended) == ({TrialState.PENDING: 4}, 4, 0)
+
+    def test_a_sweep_without_threshold_has_none(self, store: Store) -> None:
+        added(store)
+        assert store.sweeps()[0].threshold is None
+
+    def test_trials_come_in_the_order_of_the_plan_all_pending(self, store: Store) -> None:
+        spec = mine(repeats=2)
+        sweep_id, _ = added(store, spec)
+        trials = store.trials(sweep_id)
+        assert [trial.id for trial in trials] == [f"{sweep_id}-{trial.key}" for trial in plan(spec)]
+        for position, (record, trial) in enumerate(zip(trials, plan(spec), strict=True)):
+            assert (record.sweep_id, record.position, record.workers) == (sweep_id, position, trial.workers)
+            assert record.parameters == trial.parameters
+            assert list(record.parameters) == list(trial.parameters)
+            assert record.config == trial.config.model_dump(mode="json")
+            assert record.resources == trial.resources.model_dump(mode="json")
+            assert (record.state, record.reason, record.attempt) == (TrialState.PENDING, "", 0)
+            assert (record.points, record.finite) == (0, True)
+            assert {record.minimum_loss, record.final_loss, record.seconds, record.images, record.steps} == {None}
+            assert {record.area(over) for over in ("seconds", "images", "steps")} == {None}
+
+    def test_trials_can_be_asked_for_by_state(self, store: Store) -> None:
+        sweep_id, trials = added(store)
+        store.claim(trials[2])
+        store.finish(trials[0], 0, TrialState.CANCELLED, summarize([]))
+        found = [t.id for t in store.trials(sweep_id, [TrialState.PENDING])]
+        assert found == [trials[1], trials[3]]
+        both = [t.id for t in store.trials(sweep_id, [TrialState.RUNNING, TrialState.CANCELLED])]
+        assert both == [trials[0], trials[2]]
+
+    def test_sweeps_of_one_store_do_not_mix(self, store: Store) -> None:
+        first, _ = added(store)
+        second, trials = added(store)
+        store.claim(trials[0])
+        assert [record.id for record in store.sweeps()] == [second, first], "newest first"
+        assert {t.sweep_id for t in store.trials(first)} == {first}
+        assert store.find_sweep(first).states == {TrialState.PENDING: 4}
+        assert store.find_sweep(second).states == {TrialState.PENDING: 3, TrialState.RUNNING: 1}
+
+    # Finding a sweep
+
+    def test_a_sweep_is_found_by_id_by_name_or_by_the_beginning_of_its_id(self, store: Store) -> None:
+        one, _ = added(store, mine("one"))
+        other, _ = added(store, mine("other"))
+        assert store.find_sweep(one).id == one
+        assert store.find_sweep("one").id == one
+        assert store.find_sweep(one[:5]).id == one
+        assert store.find_sweep("latest").id == other
+
+    def test_a_name_means_its_newest_sweep(self, store: Store) -> None:
+        added(store)
+        newest, _ = added(store)
+        assert store.find_sweep("mine").id == newest
+
+    def test_an_id_goes_before_a_name_and_a_name_before_a_beginning(self, store: Store) -> None:
+        first, _ = added(store)
+        named_like_it, _ = added(store, mine(first))
+        assert store.find_sweep(first).id == first
+        named_like_its_beginning, _ = added(store, mine(first[:4]))
+        assert store.find_sweep(first[:4]).id == named_like_its_beginning
+        assert named_like_it != first
+
+    @pytest.mark.parametrize("reference", ["", "no", "nothing", "latest"])
+    def test_a_sweep_that_is_not_there_is_said_so(self, store: Store, reference: str) -> None:
+        with pytest.raises(NotFoundError, match=f"sweep '{reference}': no such sweep in .*`sweeper list` shows"):
+            store.find_sweep(reference)
+
+    def test_two_characters_are_too_few_for_a_beginning(self, store: Store) -> None:
+        sweep_id, _ = added(store)
+        with pytest.raises(NotFoundError):
+            store.find_sweep(sweep_id[:2])
+
+    def test_a_beginning_that_fits_several_is_refused(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        ids = iter(["abcd0001", "abcd0002"])
+        monkeypatch.setattr("secrets.token_hex", lambda _: next(ids))
+        added(store)
+        added(store)
+        with pytest.raises(NotFoundError, match="fits several sweeps"):
+            store.find_sweep("abcd")
+        assert store.find_sweep("abcd0001").id == "abcd0001"
+
+    # States
+
+    def test_claiming_starts_an_attempt(self, store: Store) -> None:
+        sweep_id, (first, *_) = added(store)
+        assert store.claim(first, lambda number: f"logs/{number}.log") == 1
+        record = store.trials(sweep_id)[0]
+        assert (record.state, record.attempt) == (TrialState.RUNNING, 1)
+        (attempt,) = store.attempts(first)
+        assert (attempt.trial_id, attempt.number, attempt.state, attempt.log) == (first, 1, "running", "logs/1.log")
+        assert (attempt.gang_id, attempt.ended_at, attempt.effective, attempt.reason) == (None, None, {}, "")
+        assert attempt.started_at.utcoffset() == timedelta(0)
+
+    def test_a_trial_is_claimed_once(self, store: Store) -> None:
+        _, (first, *_) = added(store)
+        assert store.claim(first) == 1
+        assert store.claim(first) is None
+        assert store.claim("none") is None
+        assert len(store.attempts(first)) == 1
+
+    def test_of_many_threads_one_gets_the_trial(self, store: Store) -> None:
+        _, trials = added(store)
+        with ThreadPoolExecutor(8) as pool:
+            for trial in trials:
+                claims = list(pool.map(store.claim, [trial] * 16))
+                assert sorted(claims, key=str) == [1] + [None] * 15
+
+    def test_of_many_processes_one_gets_each_trial(self, store: Store, url: str, together: Together) -> None:
+        _, trials = added(store, mine(repeats=8))
+        won = together(claim_all, url, trials)
+        assert sorted(trial for share in won for trial in share) == sorted(trials)
+        assert all(store.attempts(trial)[0].number == 1 for trial in trials)
+
+    def test_an_ended_trial_keeps_what_came_of_it(self, store: Store) -> None:
+        sweep_id, (first, *_) = added(store)
+        store.claim(first)
+        points = curve(2.0, 1.0, 1.5)
+        store.add_points(first, 1, points)
+        store.finish(first, 1, TrialState.COMPLETED, summarize(points), reason="done", phases={"compute": 0.25})
+        record = store.trials(sweep_id)[0]
+        assert (record.state, record.reason) == (TrialState.COMPLETED, "done")
+        assert asdict(record) | asdict(summarize(points)) == asdict(record)
+        assert record.candidate("images").area == summarize(points).area_images
+        assert record.candidate("seconds").complete
+        (attempt,) = store.attempts(first)
+        assert (attempt.state, attempt.reason, attempt.traceback) == ("completed", "done", "")
+        assert attempt.ended_at is not None
+        assert attempt.ended_at >= attempt.started_at
+        assert store.phases(first, 1) == {"compute": 0.25}
+
+    @pytest.mark.parametrize("state", [s for s in TrialState if s.ended])
+    def test_an_ended_trial_is_never_rewritten(self, store: Store, state: TrialState) -> None:
+        sweep_id, (first, *_) = added(store)
+        store.claim(first)
+        store.finish(first, 1, state, summarize(curve(1.0)), reason="first", phases={"compute": 1.0})
+        before = store.trials(sweep_id), store.attempts(first), store.phases(first, 1)
+        for other in (s for s in TrialState if s.ended):
+            with pytest.raises(StoreError, match=f"trial {first} is not running in attempt 1; an ended trial stays"):
+                store.finish(first, 1, other, summarize([]), reason="second", phases={"late": 1.0})
+        assert store.claim(first) is None
+        store.release(first, 1, "second")
+        assert (store.trials(sweep_id), store.attempts(first), store.phases(first, 1)) == before
+
+    def test_a_pending_trial_ends_only_by_cancelling(self, store: Store) -> None:
+        sweep_id, (first, second, *_) = added(store)
+        for state in (TrialState.COMPLETED, TrialState.FAILED, TrialState.DIVERGED, TrialState.PRUNED):
+            with pytest.raises(StoreError, match="is not running"):
+                store.finish(first, 0, state, summarize([]))
+        store.finish(second, 0, TrialState.CANCELLED, summarize([]))
+        assert [t.state for t in store.trials(sweep_id)[:2]] == [TrialState.PENDING, TrialState.CANCELLED]
+        assert store.attempts(second) == []
+
+    def test_a_failed_attempt_keeps_its_traceback(self, store: Store) -> None:
+        sweep_id, (first, *_) = added(store)
+        store.claim(first)
+        traceback = 'Traceback:\n  File "x.py"\nValueError: \u20ac \x00 \udc80'
+        store.finish(first, 1, TrialState.FAILED, summarize([]), reason="rank 1: \x00", traceback=traceback)
+        (attempt,) = store.attempts(first)
+        assert attempt.traceback == traceback.replace("\x00", "\ufffd").replace("\udc80", "\ufffd")
+        assert attempt.reason == store.trials(sweep_id)[0].reason == "rank 1: \ufffd"
+
+    def test_a_released_trial_waits_for_another_attempt_whose_points_are_its_own(self, store: Store) -> None:
+        sweep_id, (first, *_) = added(store)
+        store.claim(first)
+        store.add_points(first, 1, curve(9.0, 8.0))
+        store.release(first, 1, "the scheduler was killed")
+        released = store.trials(sweep_id)[0]
+        assert (released.state, released.reason, released.points) == (TrialState.PENDING, "the scheduler was killed", 0)
+        assert store.claim(first) == 2
+        assert store.points(first) == []
+        store.add_points(first, 2, curve(2.0, 1.0))
+        store.finish(first, 2, TrialState.COMPLETED, summarize(curve(2.0, 1.0)))
+        assert store.points(first) == store.points(first, 2) == curve(2.0, 1.0)
+        assert store.points(first, 1) == curve(9.0, 8.0)
+        assert [(a.number, a.state) for a in store.attempts(first)] == [(1, "interrupted"), (2, "completed")]
+        assert store.trials(sweep_id)[0].reason == ""
+
+    def test_an_earlier_attempt_has_no_say_any_more(self, store: Store) -> None:
+        sweep_id, (first, *_) = added(store)
+        store.claim(first)
+        store.release(first, 1, "lease ran out")
+        store.claim(first)
+        with pytest.raises(StoreError, match="is not running in attempt 1"):
+            store.finish(first, 1, TrialState.COMPLETED, summarize(curve(1.0)))
+        store.release(first, 1, "again")
+        record = store.trials(sweep_id)[0]
+        assert (record.state, record.attempt, record.points) == (TrialState.RUNNING, 2, 0)
+        assert [a.reason for a in store.attempts(first)] == ["lease ran out", ""]
+
+    def test_a_sweep_is_what_its_trials_are(self, store: Store) -> None:
+        sweep_id, trials = added(store)
+        states = [store.find_sweep(sweep_id).state]
+        for trial in trials:
+            store.claim(trial)
+            states.append(store.find_sweep(sweep_id).state)
+            store.finish(trial, 1, TrialState.DIVERGED, summarize([]))
+            states.append(store.find_sweep(sweep_id).state)
+        assert states == ["pending", *["running", "interrupted"] * 3, "running", "completed"]
+        assert store.find_sweep(sweep_id).ended == 4
+
+    # What attempts report
+
+    def test_losses_of_every_kind_come_back_to_the_last_bit(self, store: Store) -> None:
+        _, (first, *_) = added(store)
+        store.claim(first)
+        store.add_points(first, 1, curve(*EXTREMES))
+        found = store.points(first)
+        assert [bits(point.loss) for point in found] == list(map(bits, EXTREMES))
+        assert [replace(p, loss=0.0) for p in found] == [replace(p, loss=0.0) for p in curve(*EXTREMES)]
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+    @given(st.lists(st.floats(), min_size=1, max_size=20), st.floats(0, allow_infinity=False))
+    def test_any_curve_and_its_summary_come_back(self, store: Store, losses: list[float], seconds: float) -> None:
+        losses = [loss + 0.0 for loss in losses]  # -0.0 may lose its sign
+        points = [LossPoint(i, None if i % 2 else 2**62 + i, seconds, loss) for i, loss in enumerate(losses)]
+        sweep_id, (first, *_) = added(store)
+        store.claim(first)
+        store.add_points(first, 1, points)
+        state = TrialState.COMPLETED if summarize(points).finite else TrialState.DIVERGED
+        store.finish(first, 1, state, summarize(points))
+        assert repr(store.points(first)) == repr(points)
+        record = asdict(store.trials(sweep_id)[0])
+        expected = asdict(summarize(points))
+        assert repr({name: record[name] for name in expected}) == repr(expected)
+
+    def test_points_come_in_the_order_of_their_steps(self, store: Store) -> None:
+        _, (first, *_) = added(store)
+        store.claim(first)
+        points = curve(3.0, 2.0, 1.0)
+        store.add_points(first, 1, points[2:])
+        store.add_points(first, 1, [])
+        store.add_points(first, 1, points[:2])
+        assert store.points(first) == points
+
+    def test_points_are_added_all_or_none(self, store: Store) -> None:
+        _, (first, *_) = added(store)
+        store.claim(first)
+        store.add_points(first, 1, curve(1.0))
+        with pytest.raises(StoreError, match=re.escape(f"store {store.name}: ")):
+            store.add_points(first, 1, [LossPoint(4, 1, 1.0, 1.0), LossPoint(2, 1, 1.0, 1.0)])
+        assert store.points(first) == curve(1.0)
+
+    def test_points_of_an_attempt_that_is_not_there_are_refused(self, store: Store) -> None:
+        _, (first, *_) = added(store)
+        with pytest.raises(StoreError):
+            store.add_points(first, 1, curve(1.0))
+
+    def test_numbers_beyond_a_databases_integers_are_refused(self, store: Store) -> None:
+        _, (first, *_) = added(store)
+        store.claim(first)
+        with pytest.raises(StoreError):
+            store.add_points(first, 1, [LossPoint(1, 2**63, 1.0, 1.0)])
+        assert store.points(first) == []
+
+    def test_set_up_is_recorded_with_the_attempt(self, store: Store) -> None:
+        _, (first, *_) = added(store)
+        store.claim(first)
+        effective = {"device": "cpu", "threads": 1, "nested": {"b": [0.1, None], "a": "é"}}
+        store.start_attempt(first, 1, 1.25, 0.1, effective)
+        (attempt,) = store.attempts(first)
+        assert (attempt.startup_seconds, attempt.setup_seconds, attempt.effective) == (1.25, 0.1, effective)
+
+    def test_a_gang_serves_several_attempts_and_is_recorded_once(self, store: Store) -> None:
+        sweep_id, (first, second, third, _) = added(store)
+        for trial in (first, second, third):
+            store.claim(trial)
+        serving = gang(sweep_id)
+        later = gang(sweep_id, "g2", started_at=serving.started_at + timedelta(seconds=1))
+        store.assign_gang(third, 1, later)
+        store.assign_gang(first, 1, serving)
+        store.assign_gang(second, 1, gang(sweep_id, hosts=["other"]))
+        assert store.gangs(sweep_id) == [serving, later]
+        assert [store.attempts(t)[0].gang_id for t in (first, second, third)] == ["g1", "g1", "g2"]
+
+    def test_many_threads_may_name_one_gang_at_once(self, store: Store) -> None:
+        sweep_id, trials = added(store, mine(repeats=4))
+        for trial in trials:
+            store.claim(trial)
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda trial: store.assign_gang(trial, 1, gang(sweep_id)), trials))
+        assert store.gangs(sweep_id) == [gang(sweep_id)]
+
+    def test_times_are_kept_in_utc(self, store: Store) -> None:
+        sweep_id, (first, *_) = added(store)
+        store.claim(first)
+        east = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=timezone(timedelta(hours=5, minutes=30)))
+        store.assign_gang(first, 1, gang(sweep_id, started_at=east))
+        (found,) = store.gangs(sweep_id)
+        assert found.started_at == east
+        assert found.started_at.utcoffset() == timedelta(0)
+
+    def test_phases_belong_to_their_attempt(self, store: Store) -> None:
+        _, (first, *_) = added(store)
+        store.claim(first)
+        store.release(first, 1, "")
+        store.claim(first)
+        store.finish(first, 2, TrialState.COMPLETED, summarize([]), phases={"compute": 1 / 3, "gather": 0.0})
+        assert store.phases(first, 2) == {"compute": 1 / 3, "gather": 0.0}
+        assert store.phases(first, 1) == {}
+
+    # Imports
+
+    def test_imported_curves_are_a_sweep_of_ended_trials(self, store: Store) -> None:
+        good, bad = curve(2.0, 1.0), curve(2.0, math.nan)
+        sweep_id = store.add_import(
+            "logs",
+            [
+                ({"workers": 2, "learning_rate": 0.5}, "a.txt", good, summarize(good)),
+                ({"workers": 1}, "b.txt", bad, summarize(bad)),
+            ],
+        )
+        record = store.find_sweep("logs")
+        assert (record.id, record.origin, record.spec) == (sweep_id, "import", None)
+        assert (record.over, record.group_by, record.threshold) == ("seconds", ("workers",), None)
+        first, second = store.trials(sweep_id)
+        assert (first.state, first.parameters, first.workers) == (
+            TrialState.COMPLETED,
+            {"workers": 2, "learning_rate": 0.5},
+            2,
+        )
+        assert (first.reason, first.attempt, first.area_seconds) == (
+            "imported from a.txt",
+            1,
+            summarize(good).area_seconds,
+        )
+        assert (second.state, second.finite, second.minimum_loss) == (TrialState.DIVERGED, False, 2.0)
+        assert store.points(first.id) == good
+        assert math.isnan(store.points(second.id)[1].loss)
+        assert [a.log for a in store.attempts(first.id)] == ["a.txt"]
+        assert store.claim(first.id) is None
+
+    def test_an_import_is_all_or_nothing(self, store: Store) -> None:
+        twice = [LossPoint(1, 1, 1.0, 1.0)] * 2
+        with pytest.raises(StoreError):
+            store.add_import(
+                "logs",
+                [
+                    ({"workers": 1}, source, points, summarize(points))
+                    for source, points in (("a", curve(1.0)), ("b", twice))
+                ],
+            )
+        assert store.sweeps() == []
+
+    # Opening
+
+    def test_a_store_is_there_again_after_closing(self, store: Store, url: str) -> None:
+        sweep_id, trials = added(store)
+        store.close()
+        again = open_store(url, create=False)
+        assert [trial.id for trial in again.trials(sweep_id)] == trials
+        again.close()
+
+    def test_several_processes_may_make_the_store_at_once(self, url: str, together: Together) -> None:
+        ids = together(open_and_add, url)
+        store = open_store(url)
+        assert sorted(sweep.id for sweep in store.sweeps()) == sorted(ids)
+        assert len(set(ids)) == PROCESSES
+        store.close()
+
+    def test_readers_and_writers_do_not_wait_in_vain(self, store: Store) -> None:
+        _, trials = added(store, mine(repeats=2))
+        for trial in trials:
+            store.claim(trial)
+
+        def report(trial: str) -> int:
+            for step in range(20):
+                store.add_points(trial, 1, [LossPoint(step, step, float(step), 1.0)])
+                store.sweeps()
+            return len(store.points(trial))
+
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(report, trials)) == [20] * len(trials)
+
+    # Refusals
+
+    def test_what_the_database_refuses_is_a_clear_error(self, store: Store, url: str) -> None:
+        sweep_id, (first, *_) = added(store)
+        engine = connect(url)
+        metadata.drop_all(engine)
+        engine.dispose()
+        calls: list[Callable[[], object]] = [
+            lambda: added(store),
+            lambda: store.add_import("logs", []),
+            store.sweeps,
+            lambda: store.find_sweep(sweep_id),
+            lambda: store.trials(sweep_id),
+            lambda: store.claim(first),
+            lambda: store.finish(first, 1, TrialState.COMPLETED, summarize([])),
+            lambda: store.release(first, 1, ""),
+            lambda: store.add_points(first, 1, curve(1.0)),
+            lambda: store.points(first),
+            lambda: store.start_attempt(first, 1, 0.0, 0.0, {}),
+            lambda: store.assign_gang(first, 1, gang(sweep_id)),
+            lambda: store.gangs(sweep_id),
+            lambda: store.attempts(first),
+            lambda: store.phases(first, 1),
+        ]
+        for call in calls:
+            with pytest.raises(StoreError, match=re.escape(f"store {store.name}: ")) as caught:
+                call()
+            assert caught.value.remedy
+            assert "\n" not in str(caught.value)

@@ -1,0 +1,186 @@
+"""`sweeper run` as people start it: real MPI, real Ray, a real terminal's interrupt."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import sqlite3
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from sweeper.cli.main import main
+from tests.processes import eventually, processes_with
+
+TAG = "SWEEPER_TEST_TAG"
+SPEC = """
+name: small
+trial: {model: neuron, data: step-function, images: 640, points: 10}
+space:
+  batch_size: [16, 32]
+  learning_rate: [0.1, 0.5]
+  workers: [1, 2]
+objective: {threshold: 0.5}
+"""
+ENDLESS = ["--set", "trial.images=100000000", "--set", "trial.points=1000000"]
+
+
+@pytest.fixture
+def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(TAG, str(tmp_path))
+    path = tmp_path / "sweep.yaml"
+    path.write_text(SPEC)
+    return path
+
+
+def sweeper(*arguments: str) -> subprocess.Popen[str]:
+    """The command in a process group of its own, as a shell starts it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "sweeper.cli", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+
+
+def others(tmp_path: Path) -> list[int]:
+    return [p.pid for p in processes_with(TAG, str(tmp_path)) if p.pid != os.getpid()]
+
+
+def rows(tmp_path: Path, query: str) -> list[tuple[object, ...]]:
+    with sqlite3.connect(tmp_path / "sweeper.db") as connection:
+        return list(connection.execute(query))
+
+
+@pytest.mark.parametrize("executor", ["ray", "local"])
+def test_a_sweep_runs_to_its_end_and_the_areas_are_those_of_its_points(
+    executor: str, spec: Path, tmp_path: Path
+) -> None:
+    process = sweeper("run", str(spec), "--executor", executor, "--json")
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == 0, err
+    answer = json.loads(out)
+    assert answer["name"] == "small"
+    assert [(g["group"], g["trials"], g["qualified"]) for g in answer["groups"]] == [
+        ({"workers": 1}, 4, 4),
+        ({"workers": 2}, 4, 4),
+    ]
+    assert "[8/8]" in err
+    recomputed = {}
+    for trial, area, minimum in rows(tmp_path, "SELECT id, area_seconds, minimum_loss FROM trial"):
+        points = rows(tmp_path, f"SELECT seconds, loss FROM loss_point WHERE trial_id = '{trial}' ORDER BY step")
+        assert len(points) == 10
+        total = sum((right[0] - left[0]) * (left[1] + right[1]) / 2 for left, right in pairwise(points))  # type: ignore[operator]
+        assert area == pytest.approx(total, rel=1e-12)
+        assert minimum == min(loss for _, loss in points)  # type: ignore[type-var]
+        recomputed[trial] = area
+    for group in answer["groups"]:
+        rivals = [t for t, w in rows(tmp_path, "SELECT id, workers FROM trial") if w == group["group"]["workers"]]
+        assert group["winner"]["trial"] == min(rivals, key=lambda t: recomputed[t])  # type: ignore[type-var]
+    assert {"compute", "gather", "average", "update", "broadcast"} <= {
+        n for (n,) in rows(tmp_path, "SELECT DISTINCT name FROM phase")
+    }
+    assert eventually(lambda: not others(tmp_path))
+
+
+@pytest.mark.parametrize("executor", ["ray", "local"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_no_process_and_a_store_that_lists_what_was_done(
+    executor: str, number: signal.Signals, spec: Path, tmp_path: Path
+) -> None:
+    process = sweeper("run", str(spec), "--executor", executor, *ENDLESS)
+    written = "SELECT count(*) FROM loss_point"
+    assert eventually(lambda: (tmp_path / "sweeper.db").exists() and bool(_count(tmp_path, written)), 90)
+    # A terminal sends it to the whole group, and impatient people send it twice.
+    os.killpg(process.pid, number)
+    os.killpg(process.pid, number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "interrupted: 0 of 8 trials ended" in out
+    assert "Traceback" not in err
+    assert eventually(lambda: not others(tmp_path)), others(tmp_path)
+    assert rows(tmp_path, "SELECT DISTINCT state FROM trial") == [("pending",)]
+    assert {state for (state,) in rows(tmp_path, "SELECT state FROM attempt")} == {"interrupted"}
+    assert _count(tmp_path, written) > 0
+    shown = sweeper("list")
+    assert "small" in shown.communicate()[0]
+
+
+def _count(tmp_path: Path, query: str) -> int:
+    try:
+        ((count,),) = rows(tmp_path, query)
+    except sqlite3.OperationalError:  # the tables are being made
+        return 0
+    assert isinstance(count, int)
+    return count
+
+
+def test_on_a_terminal_progress_is_live(spec: Path, tmp_path: Path) -> None:
+    controller, terminal = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sweeper.cli", "run", str(spec), "--executor", "local"],
+        stdout=terminal,
+        stderr=terminal,
+        env=environment,
+        start_new_session=True,
+    )
+    os.close(terminal)
+    shown = b""
+    while True:
+        try:
+            block = os.read(controller, 65536)
+        except OSError:  # the terminal's other end is closed
+            break
+        if not block:
+            break
+        shown += block
+    assert process.wait(timeout=200) == 0
+    text = shown.decode()
+    assert "8/8" in text
+    assert "running" in text
+    assert "leader" in text
+    assert "\x1b[" in text  # it is redrawn in place
+    assert eventually(lambda: not others(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--set", "trial.imagse=1"], 1, "trial.imagse: unknown key; did you mean images?"),
+        ([*ENDLESS, "--set", "space.workers=[1000]"], 1, "space.workers: 1000 cannot be seated"),
+        (["--set", "trial.images=8"], 1, "trial.images: 8 is too small for one step of the largest global batch, 64"),
+        (["--store", "sqlite:////no/such/folder/x.db"], 1, "there is no folder /no/such/folder"),
+        (["--executor", "slurm"], 2, "'slurm' is not one of"),
+        (["--executor", "local", "--ray-address", "x"], 2, "--ray-address goes with --executor ray only"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_recorded(
+    arguments: list[str], code: int, message: str, spec: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["run", str(spec), *arguments])
+    assert left.value.code == code
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "sweeper.db").exists()
+
+
+def test_failed_trials_are_an_error(spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "broken-mpiexec"
+    broken.write_text('#!/bin/sh\n[ "$1" = --version ] && echo HYDRA && exit\necho "no luck" >&2; exit 3\n')
+    broken.chmod(0o755)
+    monkeypatch.setenv("SWEEPER_MPIEXEC", str(broken))
+    process = sweeper("run", str(spec), "--executor", "local")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "8 of 8 trials failed" in err
+    assert "failed" in out
+    assert {state for (state,) in rows(tmp_path, "SELECT state FROM trial")} == {"failed"}
+    assert all("exit code 3" in str(reason) for (reason,) in rows(tmp_path, "SELECT reason FROM trial"))

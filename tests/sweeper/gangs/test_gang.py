@@ -1,0 +1,89 @@
+"""A gang's supervisor: what it makes of logs, environments and orphans."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import psutil
+import pytest
+
+from engine.protocol import LAST_WORDS
+from sweeper.errors import LaunchError
+from sweeper.gangs.gang import last_words
+from sweeper.gangs.launcher import Launcher, find_launcher, gang_environment
+from tests.processes import eventually, processes_with
+
+
+def test_last_words_are_those_of_the_rank_that_spoke_first() -> None:
+    log = textwrap.dedent(f"""\
+        a print
+        {LAST_WORDS} 2: Traceback (most recent call last):
+        {LAST_WORDS} 2: ValueError: first
+        {LAST_WORDS} 0: Traceback (most recent call last):
+        {LAST_WORDS} 0: ValueError: second
+        """)
+    assert last_words(log) == (2, "Traceback (most recent call last):\nValueError: first")
+
+
+def test_no_last_words_without_a_traceback() -> None:
+    assert last_words("rank 1: fine\n") == (None, "")
+
+
+def test_the_environment_is_scrubbed_of_an_outer_job() -> None:
+    outer = {"PMI_RANK": "0", "PMIX_X": "1", "OMPI_COMM_WORLD_SIZE": "4", "HYDRA_X": "1", "SLURM_JOB_ID": "7", "A": "b"}
+    inner = gang_environment(outer, 3, ["4", "5"])
+    assert inner["A"] == "b"
+    assert not any(name.startswith(("PMI", "OMPI", "HYDRA", "SLURM")) for name in inner)
+    assert inner["OMP_NUM_THREADS"] == "3"
+    assert inner["CUDA_VISIBLE_DEVICES"] == "4,5"
+    assert "CUDA_VISIBLE_DEVICES" not in gang_environment({}, 1, None)
+
+
+def test_a_named_mpiexec_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    named = tmp_path / "mpiexec"
+    named.write_text("#!/bin/sh\necho 'mpiexec (OpenRTE) 4.1.4'\n")
+    named.chmod(0o755)
+    monkeypatch.setenv("SWEEPER_MPIEXEC", str(named))
+    launcher = find_launcher()
+    assert launcher == Launcher(str(named), "openmpi")
+    assert launcher.command(3, ["program"])[-3:] == ["-n", "3", "program"]
+
+
+def test_an_unknown_mpiexec_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    named = tmp_path / "mpiexec"
+    named.write_text("#!/bin/sh\necho something else\n")
+    named.chmod(0o755)
+    monkeypatch.setenv("SWEEPER_MPIEXEC", str(named))
+    with pytest.raises(LaunchError, match="neither MPICH's nor Open MPI's"):
+        find_launcher()
+
+
+def test_ranks_end_when_their_supervisor_is_killed(tmp_path: Path) -> None:
+    supervisor = textwrap.dedent(f"""
+        from tests.contracts.test_executors import ENDLESS, job, until_first_point
+        from sweeper.gangs.base import Capacity, Seats
+        from sweeper.gangs.local import LocalExecutor
+        from pathlib import Path
+
+        executor = LocalExecutor(Capacity((Seats(2),)))
+        executor.start(job(Path({str(tmp_path)!r}), "orphan", workers=2, images=ENDLESS, points=10_000))
+        until_first_point(executor)
+        print("training", flush=True)
+        input()
+    """)
+    tag = str(tmp_path)
+    environment = {**os.environ, "SWEEPER_TEST_TAG": tag, "PYTHONPATH": str(Path(__file__).parents[3])}
+    process = subprocess.Popen(
+        [sys.executable, "-c", supervisor], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "training\n"
+    assert len(processes_with("SWEEPER_TEST_TAG", tag)) >= 4  # the supervisor, mpiexec and two ranks at least
+    psutil.Process(process.pid).send_signal(signal.SIGKILL)
+    process.communicate()
+    assert eventually(lambda: not processes_with("SWEEPER_TEST_TAG", tag))

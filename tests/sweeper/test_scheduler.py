@@ -1,0 +1,246 @@
+"""The scheduler's decisions, on an executor that is told what happens, in virtual time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.protocol import Ended, Event, Failed, Point, Ready, Started
+from sweeper.curve import LossPoint
+from sweeper.errors import StoreError
+from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
+from sweeper.plan import plan
+from sweeper.scheduler import Scheduler
+from sweeper.spec import parse_spec
+from sweeper.store import Store, TrialRecord, open_store
+from sweeper.trial import TrialState
+
+Script = Callable[[Job], list[Event]]
+
+
+def completes(job: Job) -> list[Event]:
+    """Three points and a good end."""
+    trial = job.trial_id
+    points: list[Event] = [Point(trial, step, 32 * step, step / 10, 2.0 / step) for step in (1, 2, 3)]
+    phases = {"compute": 0.25, "gather": 0.05}
+    return [
+        Ready(job.workers, [101, 102][: job.workers], ["host"] * job.workers, {"mpi": "some"}),
+        Started(trial, 0.5, {"device": "cpu"}),
+        *points,
+        Ended(trial, "completed", 3, 96, 0.3, phases),
+    ]
+
+
+def ends_as(outcome: str, loss: float, reason: str = "") -> Script:
+    def script(job: Job) -> list[Event]:
+        return [
+            *completes(job)[:-2],
+            Point(job.trial_id, 3, 96, 0.3, loss),
+            Ended(job.trial_id, outcome, 3, 96, 0.3, {}, reason),
+        ]
+
+    return script
+
+
+def fails(job: Job) -> list[Event]:
+    return [*completes(job)[:3], Failed(job.trial_id, "rank 1: ValueError: no", 1, "Traceback\nValueError: no")]
+
+
+class ScriptedExecutor:
+    """Has two seats and plays each job's script, one event a call; notes what was running together."""
+
+    def __init__(self, script: Script = completes, seats: int = 2) -> None:
+        self.script, self.seats = script, seats
+        self.started: list[Job] = []
+        self.most_seats = 0
+        self.closed = False
+        self._playing: dict[str, tuple[Job, deque[Event]]] = {}
+
+    def capacity(self) -> Capacity:
+        return Capacity((Seats(self.seats),))
+
+    def start(self, job: Job) -> None:
+        self.started.append(job)
+        self._playing[job.trial_id] = (job, deque(self.script(job)))
+        self.most_seats = max(self.most_seats, sum(j.need.cpus for j, _ in self._playing.values()))
+
+    def events(self, timeout_s: float) -> Sequence[JobEvent]:  # noqa: ARG002 - virtual time never waits
+        happened = []
+        for job, events in list(self._playing.values()):
+            if self.closed or not events:
+                continue
+            happened.append(JobEvent(job.trial_id, job.attempt, events.popleft(), "gang-1", 2.0))
+            if not events:
+                del self._playing[job.trial_id]
+        return happened
+
+    def stop(self, trial_id: str) -> None: ...
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Watcher:
+    """Keeps what an observer is told; `at_point` is called at each point."""
+
+    def __init__(self, at_point: Callable[[], None] = lambda: None) -> None:
+        self.started: list[str] = []
+        self.points: list[tuple[str, LossPoint]] = []
+        self.ended: list[TrialRecord] = []
+        self._at_point = at_point
+
+    def trial_started(self, trial: TrialRecord) -> None:
+        self.started.append(trial.id)
+
+    def point_reported(self, trial: TrialRecord, point: LossPoint) -> None:
+        self.points.append((trial.id, point))
+        self._at_point()
+
+    def trial_ended(self, trial: TrialRecord) -> None:
+        self.ended.append(trial)
+
+
+class TickingClock:
+    """Each look at it is a second later."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = open_store(f"sqlite:///{tmp_path}/sweeper.db")
+    yield opened
+    opened.close()
+
+
+def submit(store: Store, **space: list[Any]) -> str:
+    spec = parse_spec({"name": "scheduled", "space": space})
+    return store.add_sweep(spec, plan(spec))
+
+
+def test_every_trial_is_run_once_and_recorded(store: Store) -> None:
+    sweep = submit(store, workers=[1, 2], batch_size=[8, 16], learning_rate=[0.1, 0.2])
+    executor, watcher = ScriptedExecutor(), Watcher()
+    Scheduler(store, executor, watcher, TickingClock()).run(sweep)
+    trials = store.trials(sweep)
+    assert [t.state for t in trials] == [TrialState.COMPLETED] * 8
+    assert sorted(job.trial_id for job in executor.started) == sorted(t.id for t in trials)
+    trial = trials[-1]
+    assert (trial.attempt, trial.points, trial.steps, trial.images) == (1, 3, 3, 96)
+    assert trial.minimum_loss == 2.0 / 3
+    assert trial.area_seconds == pytest.approx(0.1 * (2 + 1) / 2 + 0.1 * (1 + 2 / 3) / 2)
+    assert len(store.points(trial.id)) == 3
+    assert store.phases(trial.id, 1) == {"compute": 0.25, "gather": 0.05}
+    (attempt,) = store.attempts(trial.id)
+    assert (attempt.state, attempt.startup_seconds, attempt.setup_seconds) == ("completed", 1.5, 0.5)
+    assert (attempt.effective, attempt.gang_id) == ({"device": "cpu"}, "gang-1")
+    (gang,) = store.gangs(sweep)
+    assert gang.versions == {"mpi": "some"}
+    assert {t.id for t in watcher.ended} == {t.id for t in trials}
+    assert [t for t in watcher.ended if t.id == trial.id] == [trial]
+
+
+@pytest.mark.parametrize("seats", [2, 3, 5])
+def test_no_more_runs_together_than_there_are_seats(store: Store, seats: int) -> None:
+    sweep = submit(store, workers=[1, 2], batch_size=[8, 16, 32])
+    executor = ScriptedExecutor(seats=seats)
+    Scheduler(store, executor, Watcher()).run(sweep)
+    assert executor.most_seats == seats
+    assert store.find_sweep(sweep).state == "completed"
+
+
+@pytest.mark.parametrize(
+    ("script", "state", "reason"),
+    [
+        (ends_as("diverged", float("nan"), "loss is nan at step 3"), TrialState.DIVERGED, "loss is nan at step 3"),
+        (ends_as("diverged", float("inf"), "loss is inf"), TrialState.DIVERGED, "loss is inf"),
+        (ends_as("stopped", 1.0), TrialState.CANCELLED, ""),
+        (fails, TrialState.FAILED, "rank 1: ValueError: no"),
+    ],
+)
+def test_ends_that_are_not_good_are_kept_with_their_points(
+    store: Store, script: Script, state: TrialState, reason: str
+) -> None:
+    sweep = submit(store, workers=[2])
+    Scheduler(store, ScriptedExecutor(script), Watcher()).run(sweep)
+    (trial,) = store.trials(sweep)
+    assert (trial.state, trial.reason) == (state, reason)
+    assert trial.points == len(store.points(trial.id)) > 0
+    assert not trial.candidate("seconds").complete
+    assert store.attempts(trial.id)[0].traceback == ("Traceback\nValueError: no" if script is fails else "")
+
+
+def test_points_are_in_the_store_while_a_trial_runs(store: Store) -> None:
+    sweep = submit(store, workers=[1])
+    (trial,) = store.trials(sweep)
+    seen: list[int] = []
+    watcher = Watcher(at_point=lambda: seen.append(len(store.points(trial.id))))
+    Scheduler(store, ScriptedExecutor(), watcher, TickingClock()).run(sweep)
+    assert seen == [0, 1, 2]
+
+
+def test_an_interrupt_ends_gangs_and_gives_trials_back(store: Store) -> None:
+    sweep = submit(store, workers=[1], batch_size=[8, 16, 32, 64])
+
+    def interrupt() -> None:
+        if len(watcher.points) == 8:
+            raise KeyboardInterrupt
+
+    watcher, executor = Watcher(at_point=interrupt), ScriptedExecutor()
+    with pytest.raises(KeyboardInterrupt):
+        Scheduler(store, executor, watcher).run(sweep)
+    assert executor.closed
+    states = [trial.state for trial in store.trials(sweep)]
+    assert states.count(TrialState.COMPLETED) == 2
+    assert states.count(TrialState.PENDING) == 2
+    assert store.find_sweep(sweep).state == "interrupted"
+    given_back = [t for t in store.trials(sweep, [TrialState.PENDING]) if t.attempt]
+    assert [a.state for t in given_back for a in store.attempts(t.id)] == ["interrupted"] * len(given_back)
+    assert all(store.points(t.id) for t in given_back)
+    assert all(t.points == 0 for t in given_back)
+
+    Scheduler(store, ScriptedExecutor(), Watcher()).run(sweep)
+    assert [t.state for t in store.trials(sweep)] == [TrialState.COMPLETED] * 4
+    assert [len(store.points(t.id)) for t in store.trials(sweep)] == [3] * 4
+
+
+def test_trials_that_somebody_else_claimed_are_left_to_them(store: Store) -> None:
+    sweep = submit(store, workers=[1], batch_size=[8, 16, 32])
+    theirs = store.trials(sweep)[1].id
+    executor = ScriptedExecutor()
+    claimed_first = store.trials
+
+    def claimed_between(sweep_id: str, states: Sequence[TrialState] = ()) -> list[TrialRecord]:
+        found = claimed_first(sweep_id, states)
+        assert store.claim(theirs) == 1
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "trials", claimed_between)
+        Scheduler(store, executor, Watcher()).run(sweep)
+    assert theirs not in [job.trial_id for job in executor.started]
+    assert [t.state for t in store.trials(sweep)].count(TrialState.RUNNING) == 1
+
+
+def test_a_store_that_refuses_ends_the_gangs_and_is_told(store: Store) -> None:
+    sweep = submit(store, workers=[1])
+    executor = ScriptedExecutor()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise StoreError("store: disk is full", "make room")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "finish", refuse)
+        with pytest.raises(StoreError, match="disk is full"):
+            Scheduler(store, executor, Watcher()).run(sweep)
+    assert executor.closed
+    assert [t.state for t in store.trials(sweep)] == [TrialState.PENDING]

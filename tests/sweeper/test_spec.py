@@ -1,0 +1,310 @@
+"""What a spec may say, and how each fault is refused: field, value, remedy."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.config import TrainingConfig
+from sweeper.errors import SpecError
+from sweeper.plan import plan
+from sweeper.spec import Objective, Resources, SweepSpec, field_value, parse_spec, replace_field, sweepable_fields
+from tests.sweeper.specs import specs
+
+
+def written(space: Any = None, **fields: Any) -> dict[str, Any]:
+    """A spec as a file would hold it, fine unless the arguments say otherwise."""
+    return {"name": "mine", "space": {"batch_size": [16, 32]} if space is None else space, **fields}
+
+
+def faults(content: Any) -> list[str]:
+    with pytest.raises(SpecError) as caught:
+        plan(parse_spec(content))
+    assert str(caught.value) == "\n".join(caught.value.problems)
+    return caught.value.problems
+
+
+def test_a_name_and_a_space_are_enough() -> None:
+    spec = parse_spec(written())
+    assert spec.trial == TrainingConfig()
+    assert spec.objective == Objective(threshold=None, over="seconds", group_by=("workers",))
+    assert spec.resources == Resources(cpus_per_worker=1, gpus_per_worker=0)
+    assert (spec.search, spec.prune, spec.repeats) == ("grid", "none", 1)
+    assert spec.axes == {"workers": (1,), "batch_size": (16, 32)}
+
+
+def test_axes_have_the_types_of_their_fields_and_workers_come_first() -> None:
+    spec = parse_spec(
+        written(
+            {
+                "learning_rate": ["0.1", 1],
+                "batch_size": [16.0, "32"],
+                "exchange.average": ["weights"],
+                "workers": {"low": 1, "high": 3, "step": 1},
+            }
+        )
+    )
+    assert list(spec.axes.items()) == [
+        ("workers", (1, 2, 3)),
+        ("learning_rate", (0.1, 1.0)),
+        ("batch_size", (16, 32)),
+        ("exchange.average", ("weights",)),
+    ]
+    assert [[type(value) for value in values] for values in spec.axes.values()] == [
+        [int] * 3,
+        [float] * 2,
+        [int] * 2,
+        [str],
+    ]
+
+
+def test_one_value_may_stand_without_a_list() -> None:
+    assert parse_spec(written({"learning_rate": 0.1})).axes["learning_rate"] == (0.1,)
+
+
+def test_every_field_of_training_can_be_swept() -> None:
+    expected = {"workers", "batch_size", "learning_rate", "seed", "exchange.method", "exchange.average", "points"}
+    assert expected <= set(sweepable_fields())
+    assert "exchange" not in sweepable_fields()
+    for name in sweepable_fields():
+        if name != "workers":
+            field_value(TrainingConfig(), name)
+
+
+def test_a_swept_batch_size_replaces_the_other_way_of_giving_it() -> None:
+    config = TrainingConfig(global_batch_size=64, momentum=0.5)
+    changed = replace_field(config, {"batch_size": 16, "exchange.average": "weights"})
+    assert (changed.batch_size, changed.global_batch_size, changed.momentum) == (16, None, 0.5)
+    assert changed.exchange.average == "weights"
+    assert replace_field(changed, {"global_batch_size": 8}).batch_size is None
+    assert config == TrainingConfig(global_batch_size=64, momentum=0.5)
+
+
+@pytest.mark.parametrize(
+    ("fields", "fault"),
+    [
+        ({"nam": 1}, "nam: unknown key; did you mean name?"),
+        ({"repeat": 2}, "repeat: unknown key; did you mean repeats?"),
+        (
+            {"my key": 2},
+            "my key: unknown key; known are name, trial, space, objective, search, prune, repeats, resources",
+        ),
+        ({5: 2}, "5: 5 is no name of a field; remove it"),
+        ({"trial": {"momentun": 0.9}}, "trial.momentun: unknown key; did you mean momentum?"),
+        (
+            {"trial": {"exchange": {"averages": "weights"}}},
+            "trial.exchange.averages: unknown key; did you mean average?",
+        ),
+        ({"objective": {"treshold": 1.8}}, "objective.treshold: unknown key; did you mean threshold?"),
+        ({"resources": {"cpu_per_worker": 1}}, "resources.cpu_per_worker: unknown key; did you mean cpus_per_worker?"),
+        ({"space": {"batchsize": [1]}}, "space.batchsize: unknown key; did you mean batch_size?"),
+        ({"space": {"exchange.averag": [1]}}, "space.exchange.averag: unknown key; did you mean exchange.average?"),
+        ({"space": {"trial.momentum": [0]}}, "space.trial.momentum: unknown key; did you mean momentum?"),
+        ({"space": {1: [0]}}, "space[1]: 1 is no text; put it in quotes"),
+        (
+            {"space": {"learning_rate": {"low": 0.1, "high": 0.2, "steps": 0.1}}},
+            "space.learning_rate.steps: unknown key; did you mean step?",
+        ),
+    ],
+)
+def test_unknown_keys_are_named_with_the_nearest_known_one(fields: dict[Any, Any], fault: str) -> None:
+    assert fault in faults(written() | fields)
+
+
+def test_a_key_that_is_near_none_lists_them_all() -> None:
+    (fault,) = faults(written({"xyz": [1]}))
+    assert fault == f"space.xyz: unknown key; known are {', '.join(sweepable_fields())}"
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (None, "spec: expected a mapping with name and space, got NoneType; see the README"),
+        ([1], "spec: expected a mapping with name and space, got list; see the README"),
+        ({"name": "mine"}, "space: is missing; add it"),
+        ({"space": {"seed": [1]}}, "name: is missing; add it"),
+        (written({}), "space: is empty; give at least one field with its values, such as learning_rate: [0.1, 0.2]"),
+        (written([1]), "space: [1] is no mapping; write its keys below it, or remove it"),
+        (written({"batch_size": []}), "space.batch_size: is empty; give at least one value or remove the key"),
+        (written({"batch_size": None}), "space.batch_size: is empty; give at least one value or remove the key"),
+        (
+            written({"batch_size": [16, None]}),
+            "space.batch_size: None is no single value; give numbers, names, true or false",
+        ),
+        (
+            written({"batch_size": [[16]]}),
+            "space.batch_size: [16] is no single value; give numbers, names, true or false",
+        ),
+        (written(trial=None), "trial: None is no mapping; write its keys below it, or remove it"),
+        (written(name=""), "name: '' is empty; give at least one character"),
+        (written(name=5), "name: 5 is no text; put it in quotes"),
+        (written(repeats=0), "repeats: 0 must be greater than 0; give a larger number"),
+        (written(repeats=True), "repeats: True: expected a number, not true or false"),
+        (written(search="grit"), "search: 'grit' is not known; use one of 'grid'"),
+        (
+            written(objective={"over": "hours"}),
+            "objective.over: 'hours' is not known; use one of 'seconds', 'images' or 'steps'",
+        ),
+        (written(objective={"group_by": "seed"}), "objective.group_by: 'seed' is no list; write it like [workers]"),
+        (
+            written(objective={"group_by": ["momentum"]}),
+            "objective.group_by: 'momentum' is not swept; use one of workers, batch_size",
+        ),
+        (
+            written(objective={"group_by": ["workers", "workers"]}),
+            "objective.group_by: 'workers' is given 2 times; keep one of them",
+        ),
+        (written(objective={"threshold": math.inf}), "objective.threshold: inf is not finite; give a finite number"),
+        (
+            written(resources={"gpus_per_worker": -1}),
+            "resources.gpus_per_worker: -1 must be at least 0; give a larger number",
+        ),
+    ],
+)
+def test_what_is_missing_empty_or_of_another_kind_is_refused(content: Any, fault: str) -> None:
+    assert faults(content) == [fault]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("batch_size", 0, "must be greater than 0; give a larger number"),
+        ("batch_size", -16, "must be greater than 0; give a larger number"),
+        ("batch_size", 1.5, "is no whole number; give one"),
+        ("batch_size", "many", "is no number; give a whole number"),
+        ("batch_size", math.inf, "is not finite; give a finite number"),
+        ("batch_size", 10**30, "must be less than 9.22337e+18; give a smaller number"),
+        ("global_batch_size", 0, "must be greater than 0; give a larger number"),
+        ("learning_rate", 0.0, "must be greater than 0; give a larger number"),
+        ("learning_rate", -0.1, "must be greater than 0; give a larger number"),
+        ("learning_rate", math.inf, "is not finite; give a finite number"),
+        ("learning_rate", math.nan, "is not finite; give a finite number"),
+        ("learning_rate", "fast", "is no number; give one, such as 0.1 or 1e-3"),
+        ("images", 0, "must be greater than 0; give a larger number"),
+        ("images", -5, "must be greater than 0; give a larger number"),
+        ("momentum", 1.0, "must be less than 1; give a smaller number"),
+        ("weight_decay", -1e-9, "must be at least 0; give a larger number"),
+        ("seed", -1, "must be at least 0; give a larger number"),
+        ("device", "tpu", "is not known; use one of 'auto', 'cpu' or 'cuda'"),
+        ("exchange.average", "hopes", "is not known; use one of 'gradients' or 'weights'"),
+    ],
+)
+def test_values_that_cannot_be_trained_with_are_refused_in_the_trial_and_in_the_space(
+    field: str, value: Any, problem: str
+) -> None:
+    *parent, leaf = field.split(".")
+    trial = {parent[0]: {leaf: value}} if parent else {leaf: value}
+    assert faults(written({"workers": [1]}, trial=trial)) == [f"trial.{field}: {value!r} {problem}"]
+    assert faults(written({field: [value]})) == [f"space.{field}: {value!r} {problem}"]
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_truth_value_is_no_number(value: bool) -> None:
+    assert faults(written({"learning_rate": [value]})) == [
+        f"space.learning_rate: {value}: expected a number, not true or false"
+    ]
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "two", True, math.inf, math.nan])
+def test_worker_counts_are_whole_numbers_from_one(value: Any) -> None:
+    assert faults(written({"workers": [value]})) == [
+        f"space.workers: {value!r} is no worker count; give a whole number of at least 1"
+    ]
+
+
+def test_duplicates_are_named_also_where_they_are_written_differently() -> None:
+    space = {"learning_rate": [0.1, 1e-1, "0.1"], "batch_size": [16, 16.0, 32, 32], "workers": [2, 2]}
+    assert faults(written(space)) == [
+        "space.learning_rate: 0.1 is given 3 times; keep one of them",
+        "space.batch_size: 16 is given 2 times; keep one of them",
+        "space.batch_size: 32 is given 2 times; keep one of them",
+        "space.workers: 2 is given 2 times; keep one of them",
+    ]
+
+
+def test_duplicates_that_rounding_makes_are_named() -> None:
+    assert "space.batch_size: 2 is given 2 times; keep one of them" in faults(
+        written({"batch_size": {"low": 1, "high": 4, "count": 6}})
+    )
+
+
+def test_there_is_one_way_to_give_the_batch_size() -> None:
+    assert faults(written({"batch_size": [16], "global_batch_size": [16]})) == [
+        "space: batch_size and global_batch_size exclude each other; keep one of them"
+    ]
+    assert faults(written({"workers": [1]}, trial={"batch_size": 16, "global_batch_size": 16})) == [
+        "trial: batch_size and global_batch_size exclude each other: keep one of them"
+    ]
+
+
+def test_a_model_that_cannot_learn_the_data_is_refused_with_what_it_can() -> None:
+    assert faults(written(trial={"model": "neuron", "data": "digits"})) == [
+        "trial: model neuron cannot learn data digits: use one of step-function"
+    ]
+    assert faults(written({"data": ["digits", "step-function"]})) == [
+        "space.data: 'step-function': model alexnet-cifar cannot learn data step-function: "
+        "use one of fashion-mnist, cifar10, digits, synthetic"
+    ]
+
+
+def test_unknown_models_and_data_come_with_the_known_ones() -> None:
+    assert faults(written(trial={"model": "alexnet", "data": "cifar"})) == [
+        "trial.model: 'alexnet': unknown name; known are alexnet-cifar, neuron",
+        "trial.data: 'cifar': unknown name; known are fashion-mnist, cifar10, digits, synthetic, step-function",
+    ]
+
+
+def test_repeats_give_the_seeds() -> None:
+    assert faults(written({"seed": [1, 2]}, repeats=2)) == [
+        "repeats: 2 gives the seeds already; remove space.seed or repeats"
+    ]
+
+
+def test_all_faults_come_at_once() -> None:
+    assert len(faults(written({"batch_size": [0], "learning_rate": []}, repeats=-1, trial={"images": 0}))) >= 2
+    assert faults(written({"batch_size": [0], "learning_rate": [], "wrokers": [1]})) == [
+        "space.batch_size: 0 must be greater than 0; give a larger number",
+        "space.learning_rate: is empty; give at least one value or remove the key",
+        "space.wrokers: unknown key; did you mean workers?",
+    ]
+
+
+@given(specs())
+def test_a_spec_survives_json(spec: SweepSpec) -> None:
+    again = parse_spec(json.loads(json.dumps(spec.model_dump(mode="json"))))
+    assert again == spec
+    assert again.axes == spec.axes
+    assert plan(again) == plan(spec)
+
+
+_ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["low", "high", "step", "count", "log", "method", "model", "images"]) | st.text(max_size=3),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    st.dictionaries(st.sampled_from([*SweepSpec.model_fields, "nam"]), _ANYTHING),
+    st.dictionaries(st.sampled_from(sweepable_fields()), _ANYTHING, max_size=2),
+)
+def test_whatever_is_written_is_planned_or_refused_line_by_line(fields: dict[str, Any], space: dict[str, Any]) -> None:
+    problems = ["none: planned"]
+    try:
+        plan(parse_spec({"name": "mine", "space": space, **fields}))
+    except SpecError as error:
+        problems = error.problems
+    assert problems
+    assert all(": " in line and "\n" not in line for line in problems)

@@ -1,0 +1,38 @@
+"""Which state may follow which."""
+
+from __future__ import annotations
+
+import pytest
+
+from sweeper.trial import TRANSITIONS, TrialState, predecessors
+
+FINAL = {TrialState.COMPLETED, TrialState.DIVERGED, TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED}
+
+
+def test_states_have_the_names_that_others_read() -> None:
+    assert list(map(str, TrialState)) == [
+        "pending",
+        "running",
+        "completed",
+        "diverged",
+        "pruned",
+        "failed",
+        "cancelled",
+    ]
+
+
+@pytest.mark.parametrize("state", TrialState)
+def test_all_but_pending_and_running_are_final(state: TrialState) -> None:
+    assert state.ended == (state in FINAL)
+    assert bool(TRANSITIONS[state]) != state.ended
+
+
+def test_a_trial_ends_only_from_running_but_for_cancelling() -> None:
+    for state in FINAL - {TrialState.CANCELLED}:
+        assert predecessors(state) == [TrialState.RUNNING]
+    assert predecessors(TrialState.CANCELLED) == [TrialState.PENDING, TrialState.RUNNING]
+
+
+def test_a_running_trial_may_go_back_and_only_a_pending_one_may_start() -> None:
+    assert predecessors(TrialState.PENDING) == [TrialState.RUNNING]
+    assert predecessors(TrialState.RUNNING) == [TrialState.PENDING]
