@@ -14,7 +14,7 @@ from engine.config import DATA
 from engine.data import is_here, load
 from engine.data.places import VARIABLE
 from engine.errors import ClearError
-from sweeper.gangs.launcher import find_launcher, gang_environment
+from sweeper.gangs.launcher import find_launcher
 from sweeper.gangs.machine import local_capacity, local_gpus
 
 _RANKS = 2
@@ -54,7 +54,7 @@ def check_mpi(_store_url: str) -> Iterator[Finding]:
     try:
         launcher = find_launcher()
         command = launcher.command(_RANKS, [sys.executable, "-m", "mpi4py", "-c", _WORLD])
-        environment = gang_environment(os.environ, 1, None)
+        environment = launcher.environment(os.environ, 1)
         said = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S)
     except (ClearError, OSError, subprocess.TimeoutExpired) as error:
         yield Finding("mpi", "failed", str(error), remedy)

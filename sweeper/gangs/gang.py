@@ -30,7 +30,7 @@ from engine.protocol import (
     encode,
 )
 from sweeper.gangs.base import Job, JobEvent
-from sweeper.gangs.launcher import WORKER, find_launcher, gang_environment
+from sweeper.gangs.launcher import WORKER, find_launcher
 from sweeper.gangs.processes import end_job, family
 
 _LEAVE_S = 10.0
@@ -53,14 +53,14 @@ class Gang:
         self._log = Path(job.log)
         self._log.parent.mkdir(parents=True, exist_ok=True)
         self._begun = time.monotonic()
-        command = find_launcher().command(job.workers, [sys.executable, *WORKER])
+        launcher = find_launcher()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                command,
+                launcher.command(job.workers, [sys.executable, *WORKER]),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=gang_environment(os.environ, job.cpus_per_worker, gpus),
+                env=launcher.environment(os.environ, job.cpus_per_worker, gpus),
                 text=True,
                 encoding="utf-8",
                 errors="replace",
@@ -142,12 +142,10 @@ class Gang:
         rank, traceback = last_words(tail(self._log))
         if traceback:
             return Failed(trial_id, f"rank {rank}: {traceback.splitlines()[-1]}", rank, traceback)
-        dead = re.search(r"PID (\d+) RUNNING AT", "\n".join(self._noise))
-        signal = re.search(r"\(signal (\d+)\)", "\n".join(self._noise))
-        pids = self._ready.pids if self._ready else []
-        guilty = pids.index(int(dead[1])) if dead and int(dead[1]) in pids else None
+        said = "\n".join([*self._noise, tail(self._log)])
+        guilty, signal = killed(said, self._ready.pids if self._ready else [])
         who = f"rank {guilty}" if guilty is not None else "the MPI job"
-        how = f"was killed by signal {signal[1]}" if signal else f"ended with exit code {code}"
+        how = f"was killed by signal {signal}" if signal else f"ended with exit code {code}"
         return Failed(trial_id, f"{who} {how}; see {self._log}", guilty)
 
     def _wrapped(self, job: Job, event: Event, begun: float) -> JobEvent:
@@ -175,3 +173,15 @@ def last_words(log: str) -> tuple[int | None, str]:
     # A gang that outlived an earlier failure does not exist, but a log may be appended to: keep the last traceback.
     starts = [i for i, line in enumerate(lines) if line.startswith("Traceback ")]
     return int(first), "\n".join(lines[starts[-1] :] if starts else lines)
+
+
+def killed(said: str, pids: Sequence[int]) -> tuple[int | None, int | None]:
+    """Rank and signal in an mpiexec's report of a death, as MPICH or Open MPI words it; None where unsaid.
+
+    MPICH names the dead by process, `pids` are those of the ranks in their order.
+    """
+    if openmpi := re.search(r"process rank (\d+) with PID \d+ on node \S+ exited on\s+signal (\d+)", said):
+        return int(openmpi[1]), int(openmpi[2])
+    dead, signal = re.search(r"PID (\d+) RUNNING AT", said), re.search(r"\(signal (\d+)\)", said)
+    rank = pids.index(int(dead[1])) if dead and int(dead[1]) in pids else None
+    return rank, int(signal[1]) if signal else None

@@ -10,13 +10,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from sweeper.errors import LaunchError
 
 VARIABLE = "SWEEPER_MPIEXEC"
 WORKER = ("-m", "mpi4py", "-m", "engine.worker")
-# Variables by which an outer MPI job would draw ours into itself.
-_OUTER_JOB = ("PMI_", "PMIX_", "OMPI_", "HYDRA_", "HYDI_", "MPIEXEC_", "PRTE_", "SLURM_")
+# Where we sit in an outer MPI job or allocation is nothing of a gang's.
+_OUTER = ("PMI_", "PMIX_", "SLURM_")
+# Of these an outer job sets many, and a user some as settings: they go only where there is an outer job.
+_OUTER_JOB = ("OMPI_", "HYDRA_", "HYDI_", "MPIEXEC_", "PRTE_")
+_SIGNS_OF_A_JOB = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 # glibc gives large blocks back after each step and faults them in again at the next: a sixth of a step on CPUs.
 _KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
@@ -24,10 +28,11 @@ _KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_"
 
 @dataclass(frozen=True)
 class Launcher:
-    """An mpiexec and the options that its kind needs."""
+    """An mpiexec and what its kind needs; `version` is the first line that it says of itself."""
 
     mpiexec: str
-    kind: str  # "mpich" or "openmpi"
+    kind: Literal["mpich", "openmpi"]
+    version: str = ""
 
     def command(self, ranks: int, program: Sequence[str]) -> list[str]:
         """The words that start `program` on `ranks` ranks of this host."""
@@ -35,9 +40,32 @@ class Launcher:
         if self.kind == "openmpi":
             # Seats are given by us, and its own count of slots knows nothing of them.
             options = ["--oversubscribe", "--bind-to", "none"]
+            if "OpenRTE" in self.version:
+                # Versions before 5 refuse to start without ssh, also where no other host is asked for.
+                options += ["--mca", "plm", "isolated"]
             if os.geteuid() == 0:
                 options.append("--allow-run-as-root")
         return [self.mpiexec, *options, "-n", str(ranks), *program]
+
+    def environment(
+        self, outer: Mapping[str, str], cpus_per_worker: int, gpus: Sequence[str] | None = None
+    ) -> dict[str, str]:
+        """The ranks' environment: `outer` without an outer MPI job, threads pinned, only these GPUs visible.
+
+        `gpus` are names for CUDA_VISIBLE_DEVICES; None leaves what is visible as it is.
+        """
+        foreign = _OUTER + (_OUTER_JOB if any(sign in outer for sign in _SIGNS_OF_A_JOB) else ())
+        environment = {name: value for name, value in outer.items() if not name.startswith(foreign)}
+        environment.update(dict.fromkeys(_THREADS, str(cpus_per_worker)))
+        for name, value in _KEEP_MEMORY.items():
+            environment.setdefault(name, value)
+        if self.kind == "openmpi":
+            # mpi4py would take an MPICH beside this Python first, and each rank be a world of its own.
+            environment.setdefault("MPI4PY_MPIABI", "openmpi")
+        if gpus is not None:
+            environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
+        environment["PYTHONUNBUFFERED"] = "1"
+        return environment
 
 
 def find_launcher() -> Launcher:
@@ -53,32 +81,18 @@ def find_launcher() -> Launcher:
         raise LaunchError(
             "no mpiexec beside this Python or on the path", f"`pip install mpich`, or name one with {VARIABLE}"
         )
-    return Launcher(mpiexec, _kind(mpiexec))
+    return _identify(mpiexec)
 
 
 @functools.cache
-def _kind(mpiexec: str) -> str:
+def _identify(mpiexec: str) -> Launcher:
     try:
         said = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, timeout=30).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LaunchError(f"{mpiexec} cannot be run ({error})", f"name a working mpiexec with {VARIABLE}") from None
+    version = next(iter(said.splitlines()), "")
     if "HYDRA" in said:
-        return "mpich"
+        return Launcher(mpiexec, "mpich", version)
     if "Open MPI" in said or "OpenRTE" in said:
-        return "openmpi"
+        return Launcher(mpiexec, "openmpi", version)
     raise LaunchError(f"{mpiexec} is neither MPICH's nor Open MPI's", f"name one of these with {VARIABLE}")
-
-
-def gang_environment(outer: Mapping[str, str], cpus_per_worker: int, gpus: Sequence[str] | None) -> dict[str, str]:
-    """The ranks' environment: the outer one without an outer MPI job, threads pinned, only these GPUs visible.
-
-    `gpus` are names for CUDA_VISIBLE_DEVICES; None leaves what is visible as it is.
-    """
-    environment = {name: value for name, value in outer.items() if not name.startswith(_OUTER_JOB)}
-    environment.update(dict.fromkeys(_THREADS, str(cpus_per_worker)))
-    for name, value in _KEEP_MEMORY.items():
-        environment.setdefault(name, value)
-    if gpus is not None:
-        environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
-    environment["PYTHONUNBUFFERED"] = "1"
-    return environment

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,8 @@ class RayExecutor(StreamingExecutor):
         super().__init__()
         if address is None:
             keep_private()
+        else:
+            _check_reachable(address)
         self._head = None if address else _Head(capacity or local_capacity())
         try:
             import_ray().init(
@@ -108,6 +111,21 @@ class _Head:
             self._process.wait(_CLOSE_S)
         end_job(self._process, members)
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself would try for many minutes to reach an address where nobody listens.
+
+    Raises:
+        LaunchError: the address has no port, or nobody listens there.
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        raise LaunchError(f"--ray-address {address}: is no address", "write it like 10.0.0.1:6379 or ray://host:10001")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CLOSE_S).close()
+    except (OSError, OverflowError) as error:
+        raise _no_answer(f"at {address}", error) from None
 
 
 def _no_answer(where: str, cause: object) -> LaunchError:

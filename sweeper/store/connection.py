@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from pathlib import Path
@@ -55,7 +56,7 @@ def is_missing(url: str) -> bool:
         StoreError: a URL that is none, or of a folder that does not exist.
     """
     parsed = _parse(url)
-    return parsed.get_backend_name() == "sqlite" and bool(parsed.database) and not Path(parsed.database or "").exists()
+    return parsed.get_backend_name() == "sqlite" and bool(parsed.database) and not os.path.exists(parsed.database or "")
 
 
 def hidden(url: str) -> str:
@@ -82,7 +83,7 @@ def _parse(url: str) -> URL:
             f"--store {url}: names no file, and a store in memory is seen by one thread only",
             "write it like sqlite:///sweeper.db",
         )
-    if parsed.get_backend_name() == "sqlite" and parsed.database and not Path(parsed.database).parent.is_dir():
+    if parsed.get_backend_name() == "sqlite" and parsed.database and not os.path.isdir(Path(parsed.database).parent):
         raise StoreError(
             f"--store {url}: there is no folder {Path(parsed.database).parent}", "create it, or name another place"
         )

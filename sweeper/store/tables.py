@@ -146,7 +146,7 @@ attempt = Table(
     metadata,
     Column("trial_id", ForeignKey("trial.id", ondelete="CASCADE"), primary_key=True),
     Column("number", Integer, primary_key=True),
-    Column("gang_id", ForeignKey("gang.id"), nullable=True),
+    Column("gang_id", ForeignKey("gang.id", ondelete="SET NULL"), nullable=True),
     Column("state", String(16), nullable=False),
     Column("reason", Words, nullable=False, default=""),
     Column("traceback", Words, nullable=False, default=""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,14 +34,19 @@ class NothingStarts(StreamingExecutor):
         raise LaunchError(f"no gang for {job.trial_id}", "none")
 
 
-@pytest.fixture(scope="class", params=["local", "ray"])
+@pytest.fixture(scope="class", params=["local", "ray", "local-openmpi"])
 def executor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Executor]:
     # A tag that all processes of this executor inherit, also through Ray's.
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(TAG, str(tmp_path_factory.mktemp("tag")))
+        if request.param == "local-openmpi":
+            openmpi = shutil.which("mpiexec.openmpi")
+            if openmpi is None:
+                pytest.skip("no Open MPI on this machine (Debian's openmpi-bin has it)")
+            patch.setenv("SWEEPER_MPIEXEC", openmpi)
         made = (
             LocalExecutor(Capacity((Seats(2),)))
-            if request.param == "local"
+            if request.param != "ray"
             else RayExecutor(capacity=Capacity((Seats(2),)))
         )
         yield made
@@ -237,6 +243,14 @@ def test_a_private_ray_listens_on_loopback_only(tmp_path: Path, monkeypatch: pyt
     assert listening == {"127.0.0.1"}
 
 
-def test_a_ray_that_does_not_answer_is_a_launch_error() -> None:
-    with pytest.raises(LaunchError, match=r"Ray at 127\.0\.0\.1:1 does not answer"):
-        RayExecutor("127.0.0.1:1")
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("127.0.0.1:1", r"Ray at 127\.0\.0\.1:1 does not answer"),
+        ("ray://127.0.0.1:1", r"Ray at ray://127\.0\.0\.1:1 does not answer"),
+        ("somewhere", "--ray-address somewhere: is no address"),
+    ],
+)
+def test_a_ray_that_does_not_answer_is_a_launch_error(address: str, message: str) -> None:
+    with pytest.raises(LaunchError, match=message):
+        RayExecutor(address)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ def others(tmp_path: Path) -> list[int]:
     return [p.pid for p in processes_with(TAG, str(tmp_path)) if p.pid != os.getpid()]
 
 
-def rows(tmp_path: Path, query: str) -> list[tuple[object, ...]]:
+def rows(tmp_path: Path, query: str) -> list[tuple[Any, ...]]:
     with sqlite3.connect(tmp_path / "sweeper.db") as connection:
         return list(connection.execute(query))
 
@@ -77,13 +78,13 @@ def test_a_sweep_runs_to_its_end_and_the_areas_are_those_of_its_points(
     for trial, area, minimum in rows(tmp_path, "SELECT id, area_seconds, minimum_loss FROM trial"):
         points = rows(tmp_path, f"SELECT seconds, loss FROM loss_point WHERE trial_id = '{trial}' ORDER BY step")
         assert len(points) == 10
-        total = sum((right[0] - left[0]) * (left[1] + right[1]) / 2 for left, right in pairwise(points))  # type: ignore[operator]
+        total = sum((right[0] - left[0]) * (left[1] + right[1]) / 2 for left, right in pairwise(points))
         assert area == pytest.approx(total, rel=1e-12)
-        assert minimum == min(loss for _, loss in points)  # type: ignore[type-var]
+        assert minimum == min(loss for _, loss in points)
         recomputed[trial] = area
     for group in answer["groups"]:
         rivals = [t for t, w in rows(tmp_path, "SELECT id, workers FROM trial") if w == group["group"]["workers"]]
-        assert group["winner"]["trial"] == min(rivals, key=lambda t: recomputed[t])  # type: ignore[type-var]
+        assert group["winner"]["trial"] == min(rivals, key=lambda t: recomputed[t])
     assert {"compute", "gather", "average", "update", "broadcast"} <= {
         n for (n,) in rows(tmp_path, "SELECT DISTINCT name FROM phase")
     }

@@ -14,8 +14,8 @@ import pytest
 
 from engine.protocol import LAST_WORDS
 from sweeper.errors import LaunchError
-from sweeper.gangs.gang import last_words
-from sweeper.gangs.launcher import Launcher, find_launcher, gang_environment
+from sweeper.gangs.gang import killed, last_words
+from sweeper.gangs.launcher import Launcher, find_launcher
 from tests.processes import eventually, processes_with
 
 
@@ -34,14 +34,36 @@ def test_no_last_words_without_a_traceback() -> None:
     assert last_words("rank 1: fine\n") == (None, "")
 
 
+OUTER = {"PMI_SIZE": "2", "PMIX_X": "1", "SLURM_JOB_ID": "7", "OMPI_MCA_x": "y", "HYDRA_IFACE": "lo", "A": "b"}
+
+
 def test_the_environment_is_scrubbed_of_an_outer_job() -> None:
-    outer = {"PMI_RANK": "0", "PMIX_X": "1", "OMPI_COMM_WORLD_SIZE": "4", "HYDRA_X": "1", "SLURM_JOB_ID": "7", "A": "b"}
-    inner = gang_environment(outer, 3, ["4", "5"])
+    inner = Launcher("mpiexec", "mpich").environment({**OUTER, "PMI_RANK": "0"}, 3, ["4", "5"])
     assert inner["A"] == "b"
     assert not any(name.startswith(("PMI", "OMPI", "HYDRA", "SLURM")) for name in inner)
     assert inner["OMP_NUM_THREADS"] == "3"
     assert inner["CUDA_VISIBLE_DEVICES"] == "4,5"
-    assert "CUDA_VISIBLE_DEVICES" not in gang_environment({}, 1, None)
+
+
+def test_settings_of_an_mpi_stay_where_there_is_no_outer_job() -> None:
+    inner = Launcher("mpiexec", "openmpi").environment(OUTER, 1)
+    assert (inner["OMPI_MCA_x"], inner["HYDRA_IFACE"], inner["MPI4PY_MPIABI"]) == ("y", "lo", "openmpi")
+    assert not any(name.startswith(("PMI", "SLURM")) for name in inner)
+    assert "CUDA_VISIBLE_DEVICES" not in inner
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("=   PID 12 RUNNING AT host\n=   EXIT CODE: 9\nEXIT STRING: Killed (signal 9)", (1, 9)),
+        ("=   PID 12 RUNNING AT host\n=   EXIT CODE: 3", (1, None)),
+        ("=   PID 13 RUNNING AT host\n=   EXIT CODE: 3", (None, None)),
+        ("noticed that process rank 1 with PID 0 on node host exited on signal 15 (Terminated).", (1, 15)),
+        ("all is well", (None, None)),
+    ],
+)
+def test_an_mpiexecs_report_of_a_death_is_understood(said: str, found: tuple[int | None, int | None]) -> None:
+    assert killed(said, [11, 12]) == found
 
 
 def test_a_named_mpiexec_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +72,7 @@ def test_a_named_mpiexec_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     named.chmod(0o755)
     monkeypatch.setenv("SWEEPER_MPIEXEC", str(named))
     launcher = find_launcher()
-    assert launcher == Launcher(str(named), "openmpi")
+    assert (launcher.mpiexec, launcher.kind) == (str(named), "openmpi")
     assert launcher.command(3, ["program"])[-3:] == ["-n", "3", "program"]
 
 

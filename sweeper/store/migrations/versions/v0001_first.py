@@ -78,7 +78,7 @@ def upgrade() -> None:
         sa.Column("log", sa.Text(), nullable=False),
         sa.Column("started_at", MOMENT, nullable=False),
         sa.Column("ended_at", MOMENT, nullable=True),
-        sa.ForeignKeyConstraint(["gang_id"], ["gang.id"], name="fk_attempt_gang_id"),
+        sa.ForeignKeyConstraint(["gang_id"], ["gang.id"], name="fk_attempt_gang_id", ondelete="SET NULL"),
         sa.ForeignKeyConstraint(["trial_id"], ["trial.id"], name="fk_attempt_trial_id", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("trial_id", "number", name="pk_attempt"),
     )
