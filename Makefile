@@ -2,6 +2,7 @@
 # make demo     install what a sweep needs, run the quickstart sweep, draw its figures
 # make env      install what the tests need as well
 # make ci       what CI runs
+# make bench    the benchmarks
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -9,7 +10,7 @@ SWEEP := experiments/quickstart/sweep.yaml
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 DESCRIPTION := pyproject.toml constraints.txt
 
-.PHONY: default env demo lint test ci clean
+.PHONY: default env demo lint test ci bench clean
 .DELETE_ON_ERROR:
 default: lint test
 
@@ -47,6 +48,11 @@ test: env
 	$(BIN)/python -m pytest
 
 ci: lint test
+
+# Each area also runs alone: python -m benchmarks.store --quick --json FILE
+bench: env
+	$(BIN)/python -m benchmarks.store
+	$(BIN)/python -m benchmarks.engine
 
 clean:
 	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

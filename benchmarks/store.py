@@ -1,0 +1,126 @@
+"""The store: points in, answers out, on SQLite."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from sqlalchemy import Column, Float, Integer, MetaData, String, Table, create_engine, insert, text
+
+from benchmarks.measure import Row, alone, arguments, compare, report, versions
+from dashboards.frames import trial_table
+from sweeper.cli.answers import best_answer
+from sweeper.curve import CurveSummary, LossPoint
+from sweeper.plan import plan
+from sweeper.spec import parse_spec
+from sweeper.store import Store, open_store
+from sweeper.trial import TrialState
+
+POINTS = 1000  # a trial, and a batch
+
+
+def curve() -> list[LossPoint]:
+    """A trial's points."""
+    return [LossPoint(step, 128 * step, step / 100, 2.3 / step) for step in range(1, POINTS + 1)]
+
+
+def our_points(trials: int) -> float:
+    """Points a second through the store's own interface."""
+    points = curve()
+    with tempfile.TemporaryDirectory() as folder:
+        store, ids = filled(folder, trials)
+        claimed = [(trial, store.claim(trial) or 0) for trial in ids]
+        begun = time.perf_counter()
+        for trial, attempt in claimed:
+            store.add_points(trial, attempt, points)
+        seconds = time.perf_counter() - begun
+        store.close()
+    return trials * POINTS / seconds
+
+
+def plain_points(trials: int) -> float:
+    """Points a second by SQLAlchemy Core into a bare table with WAL."""
+    rows = [{"step": p.step, "images": p.images, "seconds": p.seconds, "loss": p.loss} for p in curve()]
+    metadata = MetaData()
+    table = Table(
+        "bare",
+        metadata,
+        Column("trial_id", String),
+        Column("attempt", Integer),
+        Column("step", Integer),
+        Column("images", Integer),
+        Column("seconds", Float),
+        Column("loss", Float),
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        engine = create_engine(f"sqlite:///{folder}/bare.db")
+        with engine.connect() as connection:
+            connection.execute(text("PRAGMA journal_mode = WAL"))
+        metadata.create_all(engine)
+        begun = time.perf_counter()
+        for trial in range(trials):
+            with engine.begin() as connection:
+                connection.execute(insert(table), [{"trial_id": f"t{trial}", "attempt": 1, **row} for row in rows])
+        seconds = time.perf_counter() - begun
+        engine.dispose()
+    return trials * POINTS / seconds
+
+
+def filled(folder: str, trials: int) -> tuple[Store, Sequence[str]]:
+    """A store with a sweep of so many trials, all pending, and their ids."""
+    rates = [round(1e-4 * (i + 1), 8) for i in range(trials // 4)]
+    spec = parse_spec({"name": "many", "space": {"batch_size": [16, 32], "learning_rate": rates, "workers": [1, 2]}})
+    store = open_store(f"sqlite:///{Path(folder)}/sweeper.db")
+    sweep = store.add_sweep(spec, plan(spec))
+    return store, [trial.id for trial in store.trials(sweep)]
+
+
+def answers(trials: int, n: int) -> list[Row]:
+    """Milliseconds of `best` and of the heatmap's table over so many ended trials."""
+    used = versions("sqlalchemy")
+    with tempfile.TemporaryDirectory() as folder:
+        store, ids = filled(folder, trials)
+        for number, trial in enumerate(ids):
+            attempt = store.claim(trial) or 0
+            area = 1.0 + number % 97
+            summary = CurveSummary(POINTS, True, 0.5, 0.6, 10.0, 128_000, POINTS, area, area, area)
+            store.finish(trial, attempt, TrialState.COMPLETED, summary)
+
+        def best() -> float:
+            begun = time.perf_counter()
+            best_answer(store, "many", threshold=1.0)
+            return 1000 * (time.perf_counter() - begun)
+
+        def heatmap() -> float:
+            begun = time.perf_counter()
+            trial_table(store, store.find_sweep("many"))
+            return 1000 * (time.perf_counter() - begun)
+
+        rows = [
+            alone(f"best over {len(ids)} trials", "ms", best, n, used),
+            alone(f"heatmap table over {len(ids)} trials", "ms", heatmap, n, used),
+        ]
+        store.close()
+    return rows
+
+
+def main() -> None:
+    """Measure and report."""
+    given = arguments(__doc__ or "")
+    trials, n, many = (20, 3, 400) if given.quick else (100, 5, 10_000)
+    points = compare(
+        f"points, {trials} trials x {POINTS}",
+        "1/s",
+        lambda: our_points(trials),
+        "SQLAlchemy Core, bare table",
+        lambda: plain_points(trials),
+        n,
+        versions("sqlalchemy"),
+    )
+    report([points, *answers(many, n)], given.json)
+
+
+if __name__ == "__main__":
+    main()

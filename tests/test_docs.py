@@ -1,0 +1,119 @@
+"""The documents tell of everything there is, and of nothing that is not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+from pydantic import BaseModel
+
+from engine.config import DATA, MODELS, TrainingConfig
+from sweeper.cli.main import cli
+from sweeper.plan import plan
+from sweeper.spec import Objective, Resources, SweepSpec, parse_spec
+from sweeper.spec_file import load_spec, parse_yaml
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+SPEC = (ROOT / "docs" / "spec.md").read_text()
+STRUCTURE = (ROOT / "docs" / "structure.md").read_text()
+
+
+def commands() -> list[str]:
+    context = click.Context(cli)
+    return cli.list_commands(context)
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_is_in_the_readme_and_has_help(name: str) -> None:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    assert command.help
+    assert re.search(rf"sweeper {name}\b", README)
+    if isinstance(command, click.Group):
+        assert all(re.search(rf"\b{sub}\b", README) for sub in command.commands)
+    assert all(option.help for option in command.params if isinstance(option, click.Option))
+
+
+def fields(model: type[BaseModel], prefix: str = "") -> list[str]:
+    return [f"{prefix}{name}" for name in model.model_fields]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *(name for name in fields(SweepSpec) if name not in ("objective", "resources")),
+        *fields(Objective, "objective."),
+        *fields(Resources, "resources."),
+        *(name for name in fields(TrainingConfig) if name != "exchange"),
+        "exchange.method",
+        "exchange.average",
+    ],
+)
+def test_every_field_of_the_spec_has_its_row(field: str) -> None:
+    assert f"| `{field}` |" in SPEC
+
+
+@pytest.mark.parametrize("name", [*MODELS, *DATA])
+def test_every_model_and_data_set_is_named(name: str) -> None:
+    assert f"`{name}`" in SPEC
+
+
+def test_the_defaults_are_those_of_the_code() -> None:
+    rows = re.findall(r"^\| `([\w.]+)` \| `?([^|`]*?)`? \|", SPEC, flags=re.MULTILINE)
+    told = {name: value for name, value in rows if value not in ("", "none")}
+    spec = parse_spec({"name": "x", "space": {"workers": [1]}})
+    for name, value in told.items():
+        place: object = spec.trial if name in TrainingConfig.model_fields or name.startswith("exchange.") else spec
+        for part in name.split("."):
+            place = getattr(place, part)
+        if name == "batch_size":
+            place = spec.trial.global_batch(1)
+        shown = (
+            f"[{', '.join(place)}]"
+            if isinstance(place, tuple)
+            else f"{place:g}"
+            if isinstance(place, float)
+            else str(place)
+        )
+        assert shown == value, name
+
+
+def test_the_specs_in_the_documents_can_be_planned() -> None:
+    blocks = re.findall(r"```yaml\n(.*?)```", README + SPEC, flags=re.DOTALL)
+    assert len(blocks) >= 2
+    for block in blocks:
+        written = parse_yaml(block, "document")
+        written.setdefault("name", "shown")
+        written["space"].pop("global_batch_size" if "batch_size" in written["space"] else "", None)
+        assert plan(parse_spec(written))
+
+
+def test_the_quickstart_is_as_large_as_the_readme_says() -> None:
+    trials = plan(load_spec(ROOT / "experiments" / "quickstart" / "sweep.yaml"))
+    assert f"the {len(trials)} trials" in README
+    assert {trial.workers for trial in trials} == {1, 2}
+
+
+def test_the_files_that_the_structure_names_exist() -> None:
+    names = set(re.findall(r"`([\w/]+\.(?:py|md|yaml))`", STRUCTURE))
+    paths = {str(path.relative_to(ROOT)) for path in ROOT.rglob("*") if ".venv" not in path.parts}
+    assert names
+    for name in names:
+        assert any(path.endswith(f"/{name}") or path == name for path in paths), name
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sweeper.store import open_store
+
+    monkeypatch.chdir(tmp_path)
+    store = open_store("sqlite:///sweeper.db")
+    spec = parse_spec({"name": "x", "space": {"workers": [1, 2]}})
+    store.add_sweep(spec, plan(spec))
+    store.close()
+    (block,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    found: dict[str, object] = {}
+    exec(block, found)
+    assert [group.key for group in found["best"]] == [{"workers": 1}, {"workers": 2}]  # type: ignore[attr-defined]
