@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
-from engine.protocol import Command, Event, Exit, Stop, decode_command, encode
+from engine.protocol import Command, Event, Exit, Stop, Train, decode_command, encode
 
 _STDOUT, _STDERR = 1, 2
 ORPHANED = 70  # exit code when the supervisor has gone
@@ -49,32 +49,35 @@ class CommandReader:
             if not self._begin():
                 return
             yield command
-            self._end()
+            self.end_trial()
 
     def stop_asked(self, trial: str) -> bool:
         """Whether a stop for this trial has come."""
         return trial in self._stops
+
+    def end_trial(self) -> None:
+        """Count as idle from now on: said before the trial's end is reported, after which the supervisor may go."""
+        with self._lock:
+            self._training = False
 
     def _begin(self) -> bool:
         with self._lock:
             self._training = not self._orphaned
             return self._training
 
-    def _end(self) -> None:
-        with self._lock:
-            self._training = False
-
     def _read(self) -> None:
         for line in sys.stdin:
             try:
                 command = decode_command(line)
-            except (ValueError, TypeError) as error:
+            except ValueError as error:
                 print(f"broken command: {error}", file=sys.stderr, flush=True)
                 os._exit(BROKEN_COMMAND)
             if isinstance(command, Stop):
                 self._stops.add(command.trial)
-            else:
-                self._commands.put(command)
+                continue
+            if isinstance(command, Train):
+                self._stops.discard(command.trial)  # a stop from before concerned an earlier attempt
+            self._commands.put(command)
         with self._lock:
             self._orphaned = True
             if self._training:

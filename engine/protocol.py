@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeAlias
 
 # Begins each line of a dying rank's traceback on standard error, before the rank's number.
@@ -101,6 +101,8 @@ Command: TypeAlias = Train | Stop | Exit
 Event: TypeAlias = Ready | Started | Point | Ended | Failed
 Message: TypeAlias = Command | Event
 _COMMANDS: dict[str, type[Command]] = {c.kind: c for c in (Train, Stop, Exit)}
+# What a line that is no message makes its decoding raise.
+_MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 _EVENTS: dict[str, type[Event]] = {e.kind: e for e in (Ready, Started, Point, Ended, Failed)}
 
 
@@ -112,10 +114,12 @@ def encode(message: Message) -> str:
 
 def decode_command(line: str) -> Command:
     """The command in a line; raises ValueError for anything else."""
-    fields = json.loads(line)
-    if not isinstance(fields, dict) or fields.get("command") not in _COMMANDS:
-        raise ValueError(f"not a command: {line.strip()[:200]!r}; known are {', '.join(_COMMANDS)}")
-    return _COMMANDS[fields.pop("command")](**fields)
+    try:
+        content = json.loads(line)
+        return _COMMANDS[content.pop("command")](**content)
+    except _MALFORMED as error:
+        known = ", ".join(_COMMANDS)
+        raise ValueError(f"not a command: {line.strip()[:200]!r} ({error!r}); known are {known}") from None
 
 
 def decode_event(line: str) -> Event | None:
@@ -123,13 +127,22 @@ def decode_event(line: str) -> Event | None:
     if not line.startswith('{"event":'):
         return None
     try:
-        fields = json.loads(line)
-        event = _EVENTS[fields.pop("event")](**fields)
-    except (ValueError, KeyError, TypeError):
+        content = json.loads(line)
+        return _with_numbers(_EVENTS[content.pop("event")](**content))
+    except _MALFORMED:
         return None
-    if isinstance(event, Point):
-        return Point(event.trial, event.step, event.images, float(event.seconds), float(event.loss))
-    return event
+
+
+def _with_numbers(event: Event) -> Event:
+    """Floats again where strings stand for what JSON cannot hold."""
+    numbers: dict[str, Any] = {}
+    for item in fields(event):
+        value = getattr(event, item.name)
+        if item.type == "float":
+            numbers[item.name] = float(value)
+        elif item.type == "dict[str, float]":
+            numbers[item.name] = {name: float(number) for name, number in value.items()}
+    return replace(event, **numbers)
 
 
 def _to_json(value: Any) -> Any:

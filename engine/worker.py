@@ -15,7 +15,7 @@ from mpi4py import MPI
 from engine.channel import CommandReader, EventWriter
 from engine.config import TrainingConfig
 from engine.idle import broadcast_text
-from engine.protocol import LAST_WORDS, Exit, Ready, Train, decode_command, encode
+from engine.protocol import LAST_WORDS, Ended, Exit, Point, Ready, Started, Train, decode_command, encode
 
 
 def main() -> None:
@@ -56,7 +56,13 @@ def _train(command: Train, comm: MPI.Comm, events: EventWriter, commands: Comman
 
     config = TrainingConfig.model_validate(command.config)
     stop_asked = (lambda: commands.stop_asked(command.trial)) if commands else (lambda: False)
-    train(command.trial, config, comm, events.send, stop_asked)
+
+    def report(event: Started | Point | Ended) -> None:
+        if commands and isinstance(event, Ended):
+            commands.end_trial()
+        events.send(event)
+
+    train(command.trial, config, comm, report, stop_asked)
 
 
 def _versions() -> dict[str, str]:

@@ -18,7 +18,7 @@ from sweeper.spec import WORKERS, Resources, SweepSpec, replace_field
 from sweeper.trial import TrialSpec
 
 MAXIMUM_TRIALS = 100_000
-_KEY_LENGTH = 10
+_KEY_LENGTH = 12
 
 
 def plan(spec: SweepSpec) -> list[TrialSpec]:
@@ -34,12 +34,13 @@ def plan(spec: SweepSpec) -> list[TrialSpec]:
 
 
 def content_key(config: TrainingConfig, workers: int, resources: Resources) -> str:
-    """A digest of what decides a trial's result; settings at their defaults do not enter it."""
-    content = {
-        "config": config.model_dump(mode="json", exclude_defaults=True),
-        "workers": workers,
-        "resources": resources.model_dump(mode="json", exclude_defaults=True),
+    """A digest of what decides a trial's result, defaults included: a changed default is another trial."""
+    effective = {
+        **config.model_dump(mode="json"),
+        "global_batch_size": config.global_batch(workers),
+        "batch_size": None,
     }
+    content = {"config": effective, "workers": workers, "resources": resources.model_dump(mode="json")}
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:_KEY_LENGTH]
 

@@ -17,9 +17,9 @@ settings.load_profile("sweeper")
 @pytest.fixture(scope="session")
 def recorded_data() -> Callable[[str], Path]:
     """The path of a file or folder below SWEEPER_DATA; the test is skipped where it is not there."""
+    folder = os.environ.get("SWEEPER_DATA")  # now: a test may point it elsewhere
 
     def find(relative: str) -> Path:
-        folder = os.environ.get("SWEEPER_DATA")
         if not folder:
             pytest.skip(f"set SWEEPER_DATA to the folder that holds {relative}")
         path = Path(folder) / relative

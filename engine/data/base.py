@@ -34,3 +34,18 @@ class DataSet:
 
 
 Arrays = tuple[NDArray[np.uint8], NDArray[np.int64]]  # pictures [n, c, h, w] and their classes [n]
+
+
+def checked(arrays: Arrays, shape: tuple[int, ...], classes: int) -> Arrays:
+    """Pictures of one `shape` and as many classes, at least one of each.
+
+    Raises:
+        ValueError: files can be read and still hold something else.
+    """
+    pictures, targets = arrays
+    if not len(targets) or pictures.shape != (len(targets), *shape) or targets.ndim != 1:
+        found = f"{list(pictures.shape)} pictures of {list(targets.shape)} classes"
+        raise ValueError(f"{found} instead of {[len(targets), *shape]} of {[len(targets)]}, at least one")
+    if targets.min() < 0 or targets.max() >= classes:
+        raise ValueError(f"classes from {targets.min()} to {targets.max()} instead of 0 to {classes - 1}")
+    return arrays

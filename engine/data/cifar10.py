@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from engine.data.base import Arrays, DataSet
+from engine.data.base import Arrays, DataSet, checked
 from engine.data.decoded import decoded
 from engine.data.fetch import FetchError, download, locked
 from engine.data.places import VARIABLE, downloads, roots
@@ -21,8 +21,9 @@ from engine.errors import DataError
 NAME = "cifar10"
 URL = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
 CHECKSUM = "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce"  # SHA-256 of that archive
-_SHAPE = (3, 32, 32)
+_SHAPE, _CLASSES = (3, 32, 32), 10
 _RECORD = 1 + 3 * 32 * 32  # a class and its picture in the binary files
+_BLOCK = 1 << 20
 _BATCHES = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_batch"]}
 
 
@@ -34,12 +35,12 @@ def load(split: str) -> DataSet:
     """
     files, decode = find(split) or _fetch(split)
     try:
-        inputs, targets = decoded(f"{NAME}-{split}", files, decode)
-    except (OSError, EOFError, ValueError, KeyError, pickle.UnpicklingError, tarfile.TarError) as error:
+        inputs, targets = decoded(f"{NAME}-{split}", files, lambda: checked(decode(), _SHAPE, _CLASSES))
+    except Exception as error:  # pickles, archives and pictures that are damaged raise whatever Python does
         raise DataError(
             f"data {NAME}: {files[0]} is damaged ({error})", "replace it, or remove it to have it fetched"
-        ) from None
-    return DataSet(NAME, inputs, targets, classes=10, mean=(0.4914, 0.4822, 0.4465), std=(0.2470, 0.2435, 0.2616))
+        ) from error
+    return DataSet(NAME, inputs, targets, _CLASSES, mean=(0.4914, 0.4822, 0.4465), std=(0.2470, 0.2435, 0.2616))
 
 
 def locate() -> Path | None:
@@ -69,17 +70,17 @@ def _fetch(split: str) -> Found:
         DataError: it cannot be fetched.
     """
     target = downloads() / NAME / "cifar-10-python.tar.gz"
-    with locked(target.parent):
-        try:
+    try:
+        with locked(target.parent):
             if not target.is_file():
                 download(URL, target, CHECKSUM)
-        except FetchError as error:
-            raise DataError(
-                f"data {NAME}: not found in {', '.join(str(root / NAME) for root in roots())}, and not to be fetched "
-                f"({error})",
-                f"put its parquet files, cifar-10-batches-py, cifar-10-batches-bin or a tar file of these into a "
-                f"folder {NAME} and set {VARIABLE} to the folder above, or connect to the internet",
-            ) from None
+    except FetchError as error:
+        raise DataError(
+            f"data {NAME}: not found in {', '.join(str(root / NAME) for root in roots())}, and not to be fetched "
+            f"({error})",
+            f"put its parquet files, cifar-10-batches-py, cifar-10-batches-bin or a tar file of these into a "
+            f"folder {NAME} and set {VARIABLE} to the folder above, or connect to the internet",
+        ) from None
     found = _archive(target.parent, split)
     assert found is not None
     return found
@@ -126,6 +127,9 @@ def _decode_archive(file: Path, names: list[str], decode: Callable[[BinaryIO], A
             content = archive.extractfile(member) if name in names else None
             if content is not None:
                 batches[name] = decode(io.BytesIO(content.read()))
+        # To the very end, where gzip has its checksum: tarfile stops before it.
+        while archive.fileobj is not None and archive.fileobj.read(_BLOCK):
+            pass
     return _joined(batches[name] for name in names)
 
 

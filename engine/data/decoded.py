@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.data.base import Arrays
-from engine.data.fetch import locked, temporary_beside
+from engine.data.fetch import FetchError, locked, temporary_beside
 from engine.data.places import cache_folder
 
 logger = logging.getLogger(__name__)
@@ -23,17 +24,29 @@ def decoded(name: str, sources: Sequence[Path], decode: Callable[[], Arrays]) ->
     """`decode()`, or what it gave for these very files before; without a writable cache, decoded anew."""
     folder = cache_folder() / "decoded" / f"{name}-{_fingerprint(sources)}"
     files = folder / "inputs.npy", folder / "targets.npy"
-    try:
-        if not all(file.exists() for file in files):
-            with locked(folder):
-                if not all(file.exists() for file in files):
-                    inputs, targets = decode()
+    if not _all_there(files):
+        with _locked_where_possible(folder):
+            if not _all_there(files):
+                inputs, targets = decode()
+                try:
                     _write(files[0], inputs)
                     _write(files[1], targets)
-    except PermissionError as error:
-        logger.warning("cannot keep decoded %s in %s (%s); decoding it each time", name, folder, error.strerror)
-        return decode()
+                except OSError as error:
+                    logger.warning("cannot keep decoded %s (%s); decoding it each time", name, error)
+                    return inputs, targets
     return np.load(files[0], mmap_mode="r"), np.load(files[1], mmap_mode="r")
+
+
+def _all_there(files: tuple[Path, ...]) -> bool:
+    return all(os.path.exists(file) for file in files)
+
+
+@contextlib.contextmanager
+def _locked_where_possible(folder: Path) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(FetchError):
+            stack.enter_context(locked(folder))
+        yield
 
 
 def _fingerprint(sources: Sequence[Path]) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.data.base import Arrays, DataSet
+from engine.data.base import Arrays, DataSet, checked
 from engine.data.decoded import decoded
 from engine.data.fetch import FetchError, download, from_debian_package, locked
 from engine.data.places import DEBIAN, VARIABLE, downloads, roots
@@ -26,7 +27,9 @@ CHECKSUMS = {
     "t10k-labels-idx1-ubyte.gz": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
 }
 _SPLITS = {"train": "train", "test": "t10k"}
+_SHAPE, _CLASSES = (1, 28, 28), 10
 _BYTES = 0x08  # the IDX code of unsigned bytes
+_REPLACE = "replace it, or remove it to have it fetched"
 
 
 def load(split: str) -> DataSet:
@@ -38,7 +41,7 @@ def load(split: str) -> DataSet:
     folder = locate() or _fetch(downloads() / NAME)
     files = [folder / f"{_SPLITS[split]}-{part}.gz" for part in ("images-idx3-ubyte", "labels-idx1-ubyte")]
     inputs, targets = decoded(f"{NAME}-{split}", files, lambda: _decode(files[0], files[1]))
-    return DataSet(NAME, inputs, targets, classes=10, mean=(0.2860,), std=(0.3530,))
+    return DataSet(NAME, inputs, targets, _CLASSES, mean=(0.2860,), std=(0.3530,))
 
 
 def locate() -> Path | None:
@@ -51,17 +54,11 @@ def locate() -> Path | None:
 
 
 def _fetch(target: Path) -> Path:
-    with locked(target):
-        missing = {file: checksum for file, checksum in CHECKSUMS.items() if not (target / file).is_file()}
-        failures = []
+    failures = []
+    for fetch in (_download, _take_from_package):
         try:
-            for file, checksum in missing.items():
-                download(f"{SITE}/{file}", target / file, checksum)
-            return target
-        except FetchError as error:
-            failures.append(str(error))
-        try:
-            from_debian_package(PACKAGE, str(DEBIAN / NAME), target, missing)
+            with locked(target):
+                fetch(target, {file: sha for file, sha in CHECKSUMS.items() if not (target / file).is_file()})
             return target
         except FetchError as error:
             failures.append(str(error))
@@ -73,9 +70,20 @@ def _fetch(target: Path) -> Path:
     )
 
 
+def _download(target: Path, missing: dict[str, str]) -> None:
+    for file, checksum in missing.items():
+        download(f"{SITE}/{file}", target / file, checksum)
+
+
+def _take_from_package(target: Path, missing: dict[str, str]) -> None:
+    from_debian_package(PACKAGE, str(DEBIAN / NAME), target, missing)
+
+
 def _decode(images: Path, labels: Path) -> Arrays:
-    pictures = read_idx(images)
-    return pictures[:, None], read_idx(labels).astype(np.int64)
+    try:
+        return checked((read_idx(images)[:, None], read_idx(labels).astype(np.int64)), _SHAPE, _CLASSES)
+    except ValueError as error:
+        raise DataError(f"data {NAME}: {images} or its labels are damaged ({error})", _REPLACE) from None
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
@@ -92,5 +100,5 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
         if (zero, kind) != (0, _BYTES):
             raise ValueError("no IDX file of bytes")
         return np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(shape)
-    except (OSError, EOFError, ValueError, struct.error) as error:
-        raise DataError(f"data {NAME}: {path} is damaged ({error})", "remove it, so that it is fetched anew") from None
+    except (OSError, EOFError, ValueError, struct.error, zlib.error) as error:
+        raise DataError(f"data {NAME}: {path} is damaged ({error})", _REPLACE) from None

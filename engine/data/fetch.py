@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import gzip
 import hashlib
+import http.client
 import logging
 import os
 import subprocess
 import tempfile
-import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,10 +29,21 @@ class FetchError(Exception):
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, so that ranks that start together fetch and decode once."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / ".lock"):
+    """Hold the folder's lock, so that ranks that start together fetch and decode once.
+
+    Raises:
+        FetchError: the folder cannot be made or written.
+    """
+    lock = FileLock(folder / ".lock")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except OSError as error:
+        raise FetchError(f"{folder}: cannot be written ({error.strerror})") from None
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def digest(path: Path) -> str:
@@ -52,7 +64,7 @@ def check(path: Path, expected: str) -> None:
     """
     try:
         found = digest(path)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise FetchError(f"{path.name}: cannot be read ({error})") from None
     if found != expected:
         raise FetchError(f"{path.name}: checksum {found[:12]}… instead of {expected[:12]}…")
@@ -65,15 +77,15 @@ def download(url: str, target: Path, expected: str) -> None:
         FetchError: the address does not answer, or answers something else.
     """
     logger.info("fetching %s", url)
-    with temporary_beside(target) as partial:
-        try:
+    try:
+        with temporary_beside(target) as partial:
             with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer, partial.open("wb") as file:
                 while block := answer.read(_BLOCK):
                     file.write(block)
-        except (urllib.error.URLError, OSError) as error:
-            raise FetchError(f"{url}: {getattr(error, 'reason', error)}") from None
-        check(partial, expected)
-        os.replace(partial, target)
+            check(partial, expected)
+            os.replace(partial, target)
+    except (OSError, http.client.HTTPException) as error:
+        raise FetchError(f"{url}: {getattr(error, 'reason', error)!s}") from None
 
 
 def from_debian_package(package: str, folder: str, target: Path, checksums: dict[str, str]) -> None:

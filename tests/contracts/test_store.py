@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sweeper.curve import LossPoint, summarize
@@ -304,6 +304,9 @@ class TestStore:
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
     @given(st.lists(st.floats(), min_size=1, max_size=20), st.floats(0, allow_infinity=False))
+    @example([math.nan], 1.0)
+    @example([1.0, math.nan], 1.0)
+    @example([math.inf, -math.inf], 1.0)
     def test_any_curve_and_its_summary_come_back(self, store: Store, losses: list[float], seconds: float) -> None:
         losses = [loss + 0.0 for loss in losses]  # -0.0 may lose its sign
         points = [LossPoint(i, None if i % 2 else 2**62 + i, seconds, loss) for i, loss in enumerate(losses)]

@@ -71,10 +71,17 @@ def test_another_suffix_is_refused_before_anything_is_read(call: Any) -> None:
     assert err == "error: a.jpg: is no figure file, its name must end in one of .png, .svg, .pdf; use -o a.png\n"
 
 
-def test_errors_are_json_where_asked_for(call: Any) -> None:
-    code, _, err = call("heatmap", "none", "--json")
+def test_errors_are_json_where_asked_for(call: Any, sweep: SweepRecord) -> None:
+    code, _, err = call("heatmap", f"not-{sweep.id}", "--json")
     assert code == 1
     assert json.loads(err)["error"]["kind"] == "not-found"
+
+
+def test_drawing_makes_no_store(call: Any, tmp_path: Path) -> None:
+    code, _, err = call("heatmap", "none", "--store", f"sqlite:///{tmp_path}/typo.db")
+    assert code == 1
+    assert "there is no such file" in err
+    assert not (tmp_path / "typo.db").exists()
 
 
 def test_an_unwritable_place_is_a_clear_error(call: Any, sweep: SweepRecord) -> None:

@@ -102,6 +102,13 @@ def test_groups_come_in_numeric_order_also_those_that_nobody_won() -> None:
     assert [group.winner is None for group in found] == [True, True, False]
 
 
+@pytest.mark.parametrize("minimum", [math.nan, math.inf, -math.inf, None])
+def test_a_best_minimum_is_a_finite_number_or_there_is_none(minimum: float | None) -> None:
+    (alone,) = best_per_group([candidate(minimum=minimum)], 1.8)
+    (both,) = best_per_group([candidate(minimum=minimum), candidate(minimum=2.5)], 1.8)
+    assert (alone.best_minimum_loss, both.best_minimum_loss) == (None, 2.5)
+
+
 def test_groups_are_by_any_parameters_or_by_none() -> None:
     trials = [
         Candidate(f"{average}{workers}", {"exchange.average": average, "workers": workers}, True, True, area, 1.0)

@@ -247,7 +247,7 @@ def test_best_refuses_unknown_names_with_the_known(run: Any) -> None:
 @pytest.mark.usefixtures("small")
 def test_best_refuses_a_threshold_that_is_not_finite(run: Any, threshold: str) -> None:
     code, _, err = run("best", "small", "--threshold", threshold)
-    assert code == 1
+    assert code == 2
     assert "not finite" in err
 
 

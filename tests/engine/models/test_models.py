@@ -1,0 +1,106 @@
+"""The networks: how large, how they begin, what they compute."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from engine.config import TrainingConfig
+from engine.data import DataSet, load
+from engine.models import UNIFORM_BOUND, AlexNetCifar, Neuron, Task, build
+
+
+def pictures(channels: int, pixels: int, count: int = 4) -> DataSet:
+    inputs = np.random.default_rng(0).integers(0, 256, (count, channels, pixels, pixels), dtype=np.uint8)
+    return DataSet("test", inputs, np.arange(count, dtype=np.int64), classes=10)
+
+
+def parameter_count(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def values(task: Task) -> torch.Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in task.module.parameters()])
+
+
+@pytest.mark.parametrize(("channels", "pixels", "features"), [(3, 32, 576), (1, 32, 576), (3, 28, 256), (1, 28, 256)])
+def test_alexnet_has_the_papers_layers(channels: int, pixels: int, features: int) -> None:
+    network = AlexNetCifar(channels, (pixels, pixels), 10)
+    convolutions = (25 * channels * 32 + 32) + (25 * 32 * 32 + 32) + (25 * 32 * 64 + 64)
+    connected = (features * 64 + 64) + (64 * 32 + 32) + (32 * 10 + 10)
+    assert parameter_count(network) == convolutions + connected
+    images = torch.zeros(2, channels, pixels, pixels)
+    assert network.features(images).flatten(1).shape == (2, features)
+    assert network(images).shape == (2, 10)
+
+
+def test_the_papers_network_for_cifar10_has_118666_parameters() -> None:
+    assert parameter_count(AlexNetCifar(3, (32, 32), 10)) == 2432 + 25632 + 51264 + 36928 + 2080 + 330 == 118666
+
+
+def test_a_picture_may_be_oblong_and_must_do_for_three_poolings() -> None:
+    assert AlexNetCifar(3, (15, 40), 7)(torch.zeros(1, 3, 15, 40)).shape == (1, 7)
+    for size in ((14, 40), (40, 14), (1, 1)):
+        with pytest.raises(ValueError, match=f"pictures of {size[0]} x {size[1]} pixels are too small"):
+            AlexNetCifar(3, size, 10)
+
+
+def test_the_neuron_is_a_sigmoid() -> None:
+    neuron = Neuron(2)
+    with torch.no_grad():
+        neuron.linear.weight.copy_(torch.tensor([[2.0, -1.0]]))
+        neuron.linear.bias.fill_(0.5)
+    out = neuron(torch.tensor([[1.0, 2.0], [0.0, 0.0]]))
+    assert out.flatten().tolist() == pytest.approx([1 / (1 + np.exp(-0.5)), 1 / (1 + np.exp(-0.5))])
+    assert parameter_count(neuron) == 3
+
+
+@pytest.mark.parametrize(
+    ("model", "data"), [("alexnet-cifar", pictures(3, 32)), ("neuron", load("step-function", "test"))]
+)
+def test_uniform_weights_fill_their_bounds(model: str, data: DataSet) -> None:
+    torch.manual_seed(0)
+    found = values(build(TrainingConfig.model_construct(model=model, initial_weights="uniform"), data))
+    assert found.abs().max() <= UNIFORM_BOUND == 0.05
+    assert len(set(found.tolist())) > 0.9 * len(found)
+    if len(found) > 1000:
+        assert found.max() > 0.049
+        assert found.min() < -0.049
+        assert abs(found.mean()) < 0.001
+
+
+def test_torchs_own_weights_differ_by_layer() -> None:
+    torch.manual_seed(0)
+    task = build(TrainingConfig(initial_weights="torch"), pictures(3, 32))
+    for layer in task.module.modules():
+        if isinstance(layer, nn.Conv2d | nn.Linear):
+            inputs = layer.weight[0].numel()
+            assert 0.9 * inputs**-0.5 < layer.weight.abs().max() <= inputs**-0.5
+
+
+@pytest.mark.parametrize("initial_weights", ["torch", "uniform"])
+def test_the_seed_decides_the_weights(initial_weights: str) -> None:
+    config = TrainingConfig.model_validate({"initial_weights": initial_weights})
+    found = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        found.append(values(build(config, pictures(1, 28))))
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("name", ["alexnet-cifar", "neuron"])
+def test_losses_are_sums_over_the_batch(name: str) -> None:
+    if name == "neuron":
+        data = load("step-function", "test")
+        inputs, targets = torch.from_numpy(data.inputs[:4]), torch.from_numpy(data.targets[:4])
+        config = TrainingConfig(model=name, data="step-function")
+    else:
+        data = pictures(3, 32)
+        inputs, targets = torch.from_numpy(data.inputs) / 255, torch.from_numpy(data.targets)
+        config = TrainingConfig(model=name)
+    task = build(config, data)
+    singles = [task.loss_sum(task.module(inputs[i : i + 1]), targets[i : i + 1]).item() for i in range(4)]
+    assert task.loss_sum(task.module(inputs), targets).item() == pytest.approx(sum(singles), rel=1e-5)

@@ -1,0 +1,102 @@
+"""The settings of a training run, and the numbers that follow from them."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from engine.config import DATA, DEFAULT_BATCH_SIZE, MODELS, ExchangeConfig, TrainingConfig
+
+
+def test_the_batch_size_is_a_workers_and_the_global_one_everybodys() -> None:
+    assert TrainingConfig().global_batch(4) == 4 * DEFAULT_BATCH_SIZE
+    assert TrainingConfig(batch_size=16).global_batch(4) == 64
+    assert TrainingConfig(global_batch_size=50).global_batch(4) == 50
+
+
+def test_the_last_step_takes_what_is_left() -> None:
+    assert TrainingConfig(images=100, global_batch_size=30).steps(1) == 4
+    assert TrainingConfig(images=90, batch_size=30).steps(1) == 3
+    assert TrainingConfig(images=10, batch_size=30).steps(2) == 1
+
+
+@given(st.integers(1, 10**6), st.integers(1, 4096), st.integers(1, 8), st.integers(1, 1000))
+def test_runs_of_any_batch_size_have_about_as_many_points(
+    images: int, batch_size: int, workers: int, points: int
+) -> None:
+    config = TrainingConfig(images=images, batch_size=batch_size, points=points)
+    steps, every = config.steps(workers), config.report_every(workers)
+    assert every >= 1
+    reported = math.ceil(steps / every)
+    assert min(steps, 0.7 * points) - 1 <= reported <= 1.5 * points + 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"batch_size": 1, "global_batch_size": 1}, "exclude each other"),
+        ({"model": "neuron"}, "neuron cannot learn data fashion-mnist: use one of step-function"),
+        ({"model": "resnet"}, "known are alexnet-cifar, neuron"),
+        ({"data": "imagenet"}, "known are fashion-mnist, cifar10, digits, synthetic, step-function"),
+        ({"images": True}, "expected a number"),
+        ({"momentum": 1}, "less than 1"),
+        ({"learning_rate": math.inf}, "finite"),
+        ({"weight_decay": math.nan}, "greater than or equal to 0|finite"),
+        ({"images": 2**63}, "less than"),
+        ({"lr": 0.1}, "Extra inputs"),
+        ({"exchange": {"kind": "ring"}}, "Extra inputs"),
+    ],
+)
+def test_settings_that_cannot_hold_are_refused(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValidationError, match=problem):
+        TrainingConfig(**fields)
+
+
+def test_every_model_has_data_that_it_can_learn() -> None:
+    for model, pictures in MODELS.items():
+        for data, is_pictures in DATA.items():
+            if pictures == is_pictures:
+                assert TrainingConfig(model=model, data=data).model == model
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(ValidationError):
+        TrainingConfig().images = 1
+
+
+@given(
+    st.builds(
+        TrainingConfig,
+        images=st.integers(1, 2**63 - 1),
+        batch_size=st.none() | st.integers(1, 2**63 - 1),
+        learning_rate=st.floats(0, exclude_min=True, allow_infinity=False),
+        momentum=st.floats(0, 1, exclude_max=True),
+        weight_decay=st.floats(0, allow_infinity=False),
+        exchange=st.builds(ExchangeConfig, average=st.sampled_from(["gradients", "weights"])),
+        seed=st.integers(0, 2**63 - 1),
+    )
+)
+def test_settings_survive_json(config: TrainingConfig) -> None:
+    assert TrainingConfig.model_validate_json(config.model_dump_json()) == config
+    assert TrainingConfig.model_validate(config.model_dump(mode="json")) == config
+
+
+@pytest.mark.parametrize(
+    ("modules", "unwanted"),
+    [
+        ("engine.config, engine.protocol", ["torch", "mpi4py", "numpy", "sqlalchemy", "ray"]),
+        ("sweeper, sweeper.plan, sweeper.ranking", ["torch", "mpi4py", "numpy", "sqlalchemy", "ray"]),
+        ("sweeper.store", ["torch", "mpi4py", "ray", "alembic"]),
+    ],
+)
+def test_light_modules_load_no_heavy_ones(modules: str, unwanted: list[str]) -> None:
+    program = f"import sys, {modules}; print(*sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert not set(unwanted) & set(loaded)

@@ -1,0 +1,80 @@
+"""Weights and gradients as flat buffers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from engine.flat import FlatParameters, host_rows
+
+
+def network() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+
+
+def test_parameters_become_views_with_the_same_values() -> None:
+    module = network()
+    before = [parameter.detach().clone() for parameter in module.parameters()]
+    flat = FlatParameters(module)
+    assert len(flat) == 3 * 4 + 4 + 4 * 2 + 2
+    for parameter, old in zip(module.parameters(), before, strict=True):
+        assert torch.equal(parameter, old)
+        assert parameter.untyped_storage().data_ptr() == flat.weights.untyped_storage().data_ptr()
+    assert torch.equal(flat.weights, torch.cat([old.flatten() for old in before]))
+    assert np.array_equal(flat.host_weights, flat.weights.numpy())
+    flat.weights.zero_()
+    assert not any(parameter.any() for parameter in module.parameters())
+
+
+def test_gradients_add_up_in_the_flat_buffer() -> None:
+    module, plain = network(), network()
+    flat = FlatParameters(module)
+    inputs = torch.ones(5, 3)
+    for _ in range(2):
+        torch.autograd.backward(module(inputs).sum())
+        torch.autograd.backward(plain(inputs).sum())
+    expected = torch.cat([p.grad.flatten() for p in plain.parameters() if p.grad is not None])
+    assert torch.equal(flat.gradients, expected)
+    assert np.array_equal(flat.host_gradients, expected.numpy())
+
+
+def test_an_optimiser_over_the_flat_parameter_is_one_over_all() -> None:
+    module, plain = network(), network()
+    flat = FlatParameters(module)
+    ours = torch.optim.SGD([flat.optimizable()], lr=0.1, momentum=0.9, weight_decay=0.01)
+    theirs = torch.optim.SGD(plain.parameters(), lr=0.1, momentum=0.9, weight_decay=0.01)
+    inputs = torch.linspace(-1, 1, 15).view(5, 3)
+    for _ in range(3):
+        flat.gradients.zero_()
+        theirs.zero_grad()
+        torch.autograd.backward(module(inputs).square().sum())
+        torch.autograd.backward(plain(inputs).square().sum())
+        ours.step()
+        theirs.step()
+    for parameter, other in zip(module.parameters(), plain.parameters(), strict=True):
+        assert torch.equal(parameter, other)
+
+
+def test_on_the_cpu_the_host_arrays_are_the_same_memory() -> None:
+    flat = FlatParameters(network())
+    flat.host_weights[:] = 7
+    flat.from_host("weights")
+    assert (flat.weights == 7).all()
+    flat.gradients.fill_(3)
+    flat.to_host("gradients")
+    assert (flat.host_gradients == 3).all()
+
+
+def test_parameters_of_several_types_or_none_are_refused() -> None:
+    with pytest.raises(ValueError, match="must share one type and device"):
+        FlatParameters(nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1).double()))
+    with pytest.raises(ValueError, match="got none"):
+        FlatParameters(nn.ReLU())
+
+
+def test_rows_for_every_rank_have_the_type_and_length_of_one() -> None:
+    rows = host_rows(3, np.zeros(5, np.float32))
+    assert (rows.shape, str(rows.dtype)) == ((3, 5), "float32")
