@@ -73,7 +73,7 @@ def run(
 def _execute(
     store: Store, spec: SweepSpec, trials: list[TrialSpec], executor_name: str, address: str | None, console: Console
 ) -> SweepRecord:
-    with closing(make_executor(executor_name, address)) as executor, one_interrupt():
+    with one_interrupt(), closing(make_executor(executor_name, address)) as executor:
         check_seating(trials, executor.capacity())
         sweep_id = store.add_sweep(spec, trials)
         try:

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -47,12 +48,17 @@ class RayExecutor(StreamingExecutor):
             _check_reachable(address)
         self._head = None if address else _Head(capacity or local_capacity())
         try:
-            import_ray().init(
-                address=self._head.address if self._head else address, log_to_driver=False, logging_level=logging.ERROR
-            )
-        except Exception as error:
+            with _signals_kept():
+                import_ray().init(
+                    address=self._head.address if self._head else address,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                )
+        except BaseException as error:  # an interrupt as well: nobody else would end the head
             if self._head:
                 self._head.close()
+            if not isinstance(error, Exception):
+                raise
             raise _no_answer(f"at {address}" if address else "on this machine", error) from error
 
     def capacity(self) -> Capacity:
@@ -92,15 +98,25 @@ class _Head:
                 text=True,
                 start_new_session=True,
             )
+        try:
+            self.address = self._first_line()
+        except BaseException:
+            self.close()
+            raise
+
+    def _first_line(self) -> str:
+        """The address that Ray answers at, once it does."""
         watchdog = threading.Timer(_START_S, self._process.kill)
         watchdog.start()
-        assert self._process.stdout is not None
-        self.address = self._process.stdout.readline().strip()
-        watchdog.cancel()
-        if not self.address:
+        try:
+            assert self._process.stdout is not None
+            address = self._process.stdout.readline().strip()
+        finally:
+            watchdog.cancel()
+        if not address:
             said = self._log.read_text(errors="replace").strip().splitlines() or [f"no word within {_START_S:g} s"]
-            self.close()
             raise _no_answer("on this machine", said[-1])
+        return address
 
     def close(self) -> None:
         """Shut Ray down; what has not ended by then is killed. Safe to call twice."""
@@ -111,6 +127,18 @@ class _Head:
             self._process.wait(_CLOSE_S)
         end_job(self._process, members)
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Ray takes SIGTERM for itself when it connects; what it means is the caller's to say."""
+    numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    before = {number: signal.getsignal(number) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
 
 
 def _check_reachable(address: str) -> None:

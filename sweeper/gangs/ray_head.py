@@ -7,9 +7,11 @@ to be ended in order; and bound to its starter by standard input, whose end, how
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
 import secrets
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -46,21 +48,26 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     ray = import_ray()
-    ray.init(
-        address="local",
-        num_cpus=arguments.cpus,
-        num_gpus=arguments.gpus,
-        object_store_memory=_OBJECT_STORE_BYTES,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        _node_ip_address=LOOPBACK,
-        _temp_dir=str(arguments.folder),
-    )
-    sys.stdout.write(ray.get_runtime_context().gcs_address + "\n")
-    sys.stdout.flush()
-    sys.stdin.read()
-    ray.shutdown()
+    try:
+        ray.init(
+            address="local",
+            num_cpus=arguments.cpus,
+            num_gpus=arguments.gpus,
+            object_store_memory=_OBJECT_STORE_BYTES,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            _node_ip_address=LOOPBACK,
+            _temp_dir=str(arguments.folder),
+        )
+        with contextlib.suppress(BrokenPipeError):  # our starter has gone meanwhile: the end of input follows
+            sys.stdout.write(ray.get_runtime_context().gcs_address + "\n")
+            sys.stdout.flush()
+        sys.stdin.read()
+    finally:
+        ray.shutdown()
+        # Whoever started us may have been killed and cannot.
+        shutil.rmtree(arguments.folder, ignore_errors=True)
 
 
 def _parse() -> argparse.Namespace:

@@ -114,6 +114,28 @@ def test_an_interrupt_leaves_no_process_and_a_store_that_lists_what_was_done(
     assert "small" in shown.communicate()[0]
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_end_while_ray_starts_leaves_nothing(number: signal.Signals, spec: Path, tmp_path: Path) -> None:
+    process = sweeper("run", str(spec))
+    assert eventually(lambda: any("gcs_server" in name for name in names(tmp_path)), 60)
+    folders = {arguments[arguments.index("--folder") + 1] for arguments in heads(tmp_path)}
+    os.kill(process.pid, number)
+    process.communicate(timeout=60)
+    assert process.returncode == (130 if number == signal.SIGINT else -number)
+    assert eventually(lambda: not others(tmp_path)), others(tmp_path)
+    assert len(folders) == 1
+    assert not any(map(os.path.exists, folders))
+
+
+def names(tmp_path: Path) -> list[str]:
+    return [p.name() for p in processes_with(TAG, str(tmp_path)) if p.is_running()]
+
+
+def heads(tmp_path: Path) -> list[list[str]]:
+    lines = [p.cmdline() for p in processes_with(TAG, str(tmp_path))]
+    return [line for line in lines if "sweeper.gangs.ray_head" in line]
+
+
 def _count(tmp_path: Path, query: str) -> int:
     try:
         ((count,),) = rows(tmp_path, query)
