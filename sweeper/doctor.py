@@ -16,6 +16,7 @@ from engine.data.places import VARIABLE
 from engine.errors import ClearError
 from sweeper.gangs.launcher import find_launcher
 from sweeper.gangs.machine import local_capacity, local_gpus
+from sweeper.gangs.processes import end_job
 
 _RANKS = 2
 _ONE_WORLD = "[2, 2"  # what both ranks of one world see
@@ -55,7 +56,7 @@ def check_mpi(_store_url: str) -> Iterator[Finding]:
         launcher = find_launcher()
         command = launcher.command(_RANKS, [sys.executable, "-m", "mpi4py", "-c", _WORLD])
         environment = launcher.environment(os.environ, 1)
-        said = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S)
+        said = _run_job(command, environment)
     except (ClearError, OSError, subprocess.TimeoutExpired) as error:
         yield Finding("mpi", "failed", str(error), remedy)
         return
@@ -68,6 +69,19 @@ def check_mpi(_store_url: str) -> Iterator[Finding]:
     else:
         lines = (said.stderr or said.stdout).strip().splitlines() or [f"exit code {said.returncode}"]
         yield Finding("mpi", "failed", f"{launcher.mpiexec}: {lines[-1]}", remedy)
+
+
+def _run_job(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run an MPI job to its end, or end it with all its ranks when it takes too long."""
+    job = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        out, err = job.communicate(timeout=_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        end_job(job, [])
+        raise
+    return subprocess.CompletedProcess(command, job.returncode, out, err)
 
 
 def check_ray(_store_url: str) -> Iterator[Finding]:

@@ -53,3 +53,9 @@ class FigureError(SweeperError):
     """A figure that cannot be drawn from what the store holds."""
 
     kind = "figure"
+
+
+class UsageError(SweeperError):
+    """A setting of the environment that cannot be used."""
+
+    kind = "usage"

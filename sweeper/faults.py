@@ -62,7 +62,7 @@ def _describe(details: ErrorDetails, model: type[BaseModel], prefix: str, only: 
     if kind == "value_error":
         own = [line for line in str(context["error"]).splitlines() if line]
         if not details["loc"] and not only:
-            return own  # written by SweepSpec itself, fields named
+            return [f"{prefix}: {line}" for line in own] if prefix else own  # SweepSpec itself names the fields
         return [f"{place}: {_show(given)}: {line}" if _is_plain(given) else f"{place}: {line}" for line in own]
     remedy = _REMEDIES.get(kind)
     problem = remedy(context) if remedy else f"is refused: {details['msg'][:1].lower()}{details['msg'][1:]}; correct it"
@@ -82,6 +82,8 @@ def _place(loc: tuple[int | str, ...], prefix: str, only: str) -> str:
 
 
 def _nearest(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    if loc[-1] == "workers":
+        return "put it below space"
     known, unknown = _fields_at(loc[:-1], model), str(loc[-1])
     near = difflib.get_close_matches(unknown, known, n=1)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"

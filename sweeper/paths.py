@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
+
+from sweeper.errors import UsageError
 
 LOGS_VARIABLE = "SWEEPER_LOGS"
 
@@ -14,11 +15,26 @@ def logs_folder() -> Path:
     return Path(os.environ.get(LOGS_VARIABLE, "sweeper-logs")).absolute()
 
 
+def make_logs_folder() -> Path:
+    """The folder of the logs, there and to be written.
+
+    Raises:
+        UsageError: it cannot be made or written.
+    """
+    folder = logs_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _no_folder(folder, error.strerror) from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _no_folder(folder, "not to be written")
+    return folder
+
+
+def _no_folder(folder: Path, why: str | None) -> UsageError:
+    return UsageError(f"{LOGS_VARIABLE}: {folder} cannot hold logs ({why})", "name a folder that can be written")
+
+
 def gang_log(trial_id: str, attempt: int) -> Path:
     """The log of the gang that was started for an attempt."""
-    return logs_folder() / trial_id.partition("-")[0] / f"{safe_name(trial_id)}-{attempt}.log"
-
-
-def safe_name(name: str) -> str:
-    """A file name for any name: letters of every language, digits, points, dashes; never empty, never a path."""
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[:100] or "unnamed"
+    return logs_folder() / trial_id.partition("-")[0] / f"{trial_id}-{attempt}.log"

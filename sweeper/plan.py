@@ -90,6 +90,6 @@ def _check_images(trials: list[TrialSpec]) -> None:
         raise SpecError(
             [
                 f"trial.images: {worst.config.images} is too small for one step of the largest global batch, {largest} "
-                f"({worst.workers} workers); raise it to at least {largest}, or remove that batch size or worker count"
+                f"(workers {worst.workers}); raise it to at least {largest}, or remove that batch size or worker count"
             ]
         )

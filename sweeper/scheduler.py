@@ -56,14 +56,22 @@ class _Running:
 class Scheduler:
     """Runs the pending trials of one sweep on an executor until none is left.
 
-    `clock` gives monotonic seconds; only the pace of writing depends on it.
+    `clock` gives monotonic seconds; only the pace of writing depends on it. `interrupted` is asked between rounds, when
+    nothing is half done: once it is true `run` ends as after an interrupt.
     """
 
     def __init__(
-        self, store: Store, executor: Executor, observer: Observer, clock: Callable[[], float] = time.monotonic
+        self,
+        store: Store,
+        executor: Executor,
+        observer: Observer,
+        clock: Callable[[], float] = time.monotonic,
+        interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
         self._store, self._executor, self._observer, self._clock = store, executor, observer, clock
+        self._interrupted = interrupted
         self._running: dict[str, _Running] = {}
+        self._seats_freed = True
 
     def run(self, sweep_id: str) -> None:
         """Run all pending trials, in the order of the plan as far as seats allow.
@@ -79,6 +87,8 @@ class Scheduler:
         total = self._executor.capacity().total
         try:
             while waiting or self._running:
+                if self._interrupted():
+                    raise KeyboardInterrupt
                 waiting = self._start_those_that_fit(waiting, total)
                 for event in self._executor.events(_POLL_S):
                     self._handle(event)
@@ -90,10 +100,15 @@ class Scheduler:
             raise
 
     def _start_those_that_fit(self, waiting: list[TrialRecord], total: Seats) -> list[TrialRecord]:
-        still_waiting = []
+        if not self._seats_freed:
+            return waiting
+        self._seats_freed = False
+        still_waiting: list[TrialRecord] = []
         free = total - sum((_need(running.trial) for running in self._running.values()), Seats(0))
-        for trial in waiting:
+        for number, trial in enumerate(waiting):
             need = _need(trial)
+            if free.cpus < 1:
+                return [*still_waiting, *waiting[number:]]
             if not need.fits(free):
                 still_waiting.append(trial)
             elif self._start(trial):
@@ -128,7 +143,8 @@ class Scheduler:
         trial, event = running.trial, happened.event
         match event:
             case Ready():
-                self._store.assign_gang(trial.id, trial.attempt, _gang_record(happened, event, trial.sweep_id))
+                gang = _gang_record(happened, event, trial.sweep_id)
+                self._store.assign_gang(trial.id, trial.attempt, gang, happened.log)
             case Started():
                 startup_s = max(0.0, happened.elapsed_s - event.setup_seconds)
                 self._store.start_attempt(trial.id, trial.attempt, startup_s, event.setup_seconds, event.effective)
@@ -154,6 +170,7 @@ class Scheduler:
         summary = summarize(running.points)
         self._store.finish(trial.id, trial.attempt, state, summary, reason=reason, traceback=traceback, phases=phases)
         del self._running[trial.id]
+        self._seats_freed = True
         self._observer.trial_ended(_ended(trial, state, reason, summary))
 
     def _write_points(self) -> None:
@@ -169,17 +186,20 @@ class Scheduler:
         self._store.add_points(running.trial.id, running.trial.attempt, unwritten)
         running.written = len(running.points)
 
+    def _release(self, running: _Running) -> None:
+        self._store.release(running.trial.id, running.trial.attempt, INTERRUPTED)
+
     def _give_back(self) -> None:
         """Put what is running back to pending; a store that refuses must not hide why we are here."""
         for event in self._executor.events(0.0):
             with contextlib.suppress(StoreError):
                 self._handle(event)
         for running in list(self._running.values()):
-            try:
-                self._write(running)
-                self._store.release(running.trial.id, running.trial.attempt, INTERRUPTED)
-            except StoreError as error:
-                logger.error("trial %s stays marked as running: %s", running.trial.id, error)
+            for write in (self._write, self._release):
+                try:
+                    write(running)
+                except StoreError as error:
+                    logger.error("trial %s: not all could be recorded: %s", running.trial.id, error)
         self._running.clear()
 
 

@@ -39,6 +39,8 @@ class Range(BaseModel):
             raise ValueError(f"low {self.low:g} has no logarithm: a log range needs bounds above zero")
         if self.step is not None and self.count is not None:
             raise ValueError("step and count exclude each other: keep one of them")
+        if self.count == 1 and self.low < self.high:
+            raise ValueError("count 1 leaves no room for both bounds: give at least 2, or low and high alike")
         if self.step is None and self.count is None and not self.log:
             raise ValueError("neither step nor count is given: add one of them")
         if self.log and self.step is not None and self.step <= 1:

@@ -6,11 +6,12 @@ import difflib
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from engine.config import Number, PositiveInt, TrainingConfig
 from sweeper.errors import SpecError
 from sweeper.faults import describe_faults, show_name
+from sweeper.names import checked_name
 from sweeper.space import Range, Scalar, expand, parse_axis
 
 WORKERS = "workers"
@@ -43,7 +44,7 @@ class Resources(_Strict):
 class SweepSpec(_Strict):
     """A whole sweep; `space` maps fields of `trial` (dotted where nested) and `workers` to their values."""
 
-    name: Annotated[str, Field(min_length=1, max_length=200)]
+    name: Annotated[str, AfterValidator(checked_name)]
     trial: TrainingConfig = TrainingConfig()
     space: Annotated[dict[str, Annotated[list[Scalar] | Range, BeforeValidator(parse_axis)]], Field(min_length=1)]
     objective: Objective = Objective()
@@ -58,6 +59,10 @@ class SweepSpec(_Strict):
         axes = {WORKERS: (1,), **{name: _values(self.trial, name, axis) for name, axis in self.space.items()}}
         return {WORKERS: axes.pop(WORKERS), **axes}
 
+    def axes_of(self, name: str) -> list[Scalar]:
+        """The values of a field as they are written; none where it is not swept."""
+        return expand(self.space[name], integers=False) if name in self.space else []
+
     @model_validator(mode="after")
     def _space_holds(self) -> Self:
         problems: list[str] = []
@@ -65,6 +70,8 @@ class SweepSpec(_Strict):
             problems += _axis_faults(self.trial, name, axis)
         if {"batch_size", "global_batch_size"} <= self.space.keys():
             problems.append("space: batch_size and global_batch_size exclude each other; keep one of them")
+        if "cuda" in (self.trial.device, *self.axes_of("device")) and not self.resources.gpus_per_worker:
+            problems.append("resources.gpus_per_worker: 0 and device cuda exclude each other; give at least 1")
         if self.repeats > 1 and "seed" in self.space:
             problems.append(f"repeats: {self.repeats} gives the seeds already; remove space.seed or repeats")
         for name in dict.fromkeys(self.objective.group_by):
@@ -92,7 +99,17 @@ def parse_spec(written: Any) -> SweepSpec:
         raise SpecError(describe_faults(error, SweepSpec)) from None
 
 
-def replace_field(config: TrainingConfig, changes: dict[str, Any]) -> TrainingConfig:
+class _Unrelated(TrainingConfig):
+    """Settings each of which is right alone; whether they fit each other is asked of whole points of the space."""
+
+    @model_validator(mode="after")
+    def _fields_agree(self) -> Self:
+        return self
+
+
+def replace_field(
+    config: TrainingConfig, changes: dict[str, Any], kind: type[TrainingConfig] = TrainingConfig
+) -> TrainingConfig:
     """`config` with fields changed, nested ones by dotted path; raises pydantic's ValidationError.
 
     A swept batch size replaces the other way of giving it.
@@ -107,7 +124,7 @@ def replace_field(config: TrainingConfig, changes: dict[str, Any]) -> TrainingCo
         for parent in parents:
             place = place.setdefault(parent, {})
         place[leaf] = value
-    return TrainingConfig.model_validate(written)
+    return kind.model_validate(written)
 
 
 def field_value(config: TrainingConfig, name: str) -> Any:
@@ -133,7 +150,8 @@ def sweepable_fields() -> list[str]:
 def _values(trial: TrainingConfig, name: str, axis: list[Scalar] | Range) -> tuple[Scalar, ...]:
     if name == WORKERS:
         return tuple(_worker_count(value) for value in expand(axis, integers=True))
-    return tuple(field_value(replace_field(trial, {name: v}), name) for v in expand(axis, integers=_integers(name)))
+    values = expand(axis, integers=_integers(name))
+    return tuple(field_value(replace_field(trial, {name: value}, _Unrelated), name) for value in values)
 
 
 def _integers(name: str) -> bool:
@@ -150,6 +168,9 @@ def _worker_count(value: Scalar) -> int:
 def _axis_faults(trial: TrainingConfig, name: str, axis: list[Scalar] | Range) -> list[str]:
     fields = sweepable_fields()
     if name not in fields:
+        inner = [field for field in fields if field.startswith(f"{name}.")]
+        if inner:
+            return [f"space.{name}: is a group of fields; write {' or '.join(inner)}"]
         near = difflib.get_close_matches(name.removeprefix("trial."), fields, n=1)
         remedy = f"did you mean {near[0]}?" if near else f"known are {', '.join(fields)}"
         return [f"space.{show_name(name)}: unknown key; {remedy}"]

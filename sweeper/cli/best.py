@@ -77,6 +77,6 @@ def _rule(threshold: float | None) -> str:
     if threshold is None:
         return (
             "No threshold is set: the smallest area alone decides, even that of a run which\n"
-            "stopped early at a bad loss. `--threshold LOSS` makes it honest."
+            "stays at a bad loss. `--threshold LOSS` makes it honest."
         )
     return f"Qualified are the trials whose minimum loss is at most the threshold {parameter(threshold)}."

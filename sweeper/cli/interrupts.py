@@ -1,27 +1,47 @@
-"""Ctrl-C and SIGTERM: the first one ends the work in order, further ones do not break into that."""
+"""Ctrl-C, SIGTERM and a closed terminal: the first one ends the work in order, further ones do not break into that."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, TracebackType
+from typing import Any
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-@contextmanager
-def one_interrupt() -> Iterator[None]:
-    """Raise KeyboardInterrupt on the first interrupt or termination in the block, and ignore any that follow."""
+class Interrupts:
+    """Handles interrupts while its block runs; for the main thread.
 
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
+    At first the first one raises KeyboardInterrupt where it comes, and further ones are ignored. After `defer` none is
+    raised any more: whoever works then asks `asked` at moments when nothing is half done.
+    """
+
+    def __init__(self) -> None:
+        self._asked = self._deferred = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Interrupts:
         for number in _SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
-        raise KeyboardInterrupt
+            # A hang-up that is ignored already is so by nohup's wish.
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._handle)
+        return self
 
-    before = {number: signal.signal(number, interrupt) for number in _SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _at: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    def defer(self) -> None:
+        """Raise nothing from now on."""
+        self._deferred = True
+
+    def asked(self) -> bool:
+        """Whether an interrupt has come."""
+        return self._asked
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        first, self._asked = not self._asked, True
+        if first and not self._deferred:
+            raise KeyboardInterrupt

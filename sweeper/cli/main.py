@@ -16,6 +16,7 @@ from importlib.metadata import entry_points
 import click
 
 from engine.errors import ClearError
+from sweeper.errors import UsageError
 
 # Loaded only when called, so that `sweeper list` does not wait for what `sweeper run` needs.
 COMMANDS = {
@@ -27,6 +28,7 @@ COMMANDS = {
     "doctor": "sweeper.cli.doctor:doctor",
 }
 PLUGINS = "sweeper.commands"
+LOG_VARIABLE = "SWEEPER_LOG"
 INTERRUPTED = 130
 
 
@@ -58,9 +60,9 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    logging.basicConfig(level=os.environ.get("SWEEPER_LOG", "WARNING").upper(), format="%(levelname)s %(message)s")
     as_json = "--json" in arguments
     try:
+        _set_up_logging()
         code = cli.main(args=list(arguments), prog_name="sweeper", standalone_mode=False)
         sys.stdout.flush()
     except ClearError as error:
@@ -77,6 +79,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _set_up_logging() -> None:
+    level = os.environ.get(LOG_VARIABLE, "warning")
+    known = [name.lower() for name in logging.getLevelNamesMapping() if name not in ("NOTSET", "WARN", "FATAL")]
+    if level.lower() not in known:
+        raise UsageError(f"{LOG_VARIABLE}: {level!r} is no level", f"use one of {', '.join(known)}")
+    logging.basicConfig(level=level.upper(), format="%(levelname)s %(message)s")
 
 
 def _report(kind: str, message: str, remedy: str, as_json: bool, code: int = 1) -> int:

@@ -36,23 +36,29 @@ class _Standing:
     def __init__(self, console: Console, sweep: SweepRecord, trials: Sequence[TrialRecord]) -> None:
         self._console, self._sweep = console, sweep
         self._trials = {trial.id: trial for trial in trials}
+        self._ranked: list[RankedGroup] | None = None
 
     def _note(self, trial: TrialRecord) -> None:
         self._trials[trial.id] = trial
+        if trial.state.ended:
+            self._ranked = None
 
     def _ended(self) -> int:
         return sum(trial.state.ended for trial in self._trials.values())
 
     def _groups(self) -> list[RankedGroup]:
-        candidates = (trial.candidate(self._sweep.over) for trial in self._trials.values())
-        return best_per_group(candidates, self._sweep.threshold, self._sweep.group_by)
+        """Ranked anew only when a trial has ended: this runs on cores that trials are timed on."""
+        if self._ranked is None:
+            candidates = (trial.candidate(self._sweep.over) for trial in self._trials.values())
+            self._ranked = best_per_group(candidates, self._sweep.threshold, self._sweep.group_by)
+        return self._ranked
 
 
 class LineView(_Standing):
     """A line for each trial that ends, with the new leader of its group where it took the lead."""
 
     def __enter__(self) -> LineView:
-        self._print(f"sweep {self._sweep.id} ({self._sweep.name}): {len(self._trials)} trials")
+        self._print(f"sweep {self._sweep.id} ({self._sweep.name}): {plural(len(self._trials), 'trial')}")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -147,6 +153,11 @@ class LiveView(_Standing):
                 cells = f"{describe(group.key)}: none yet", "", measure(group.best_minimum_loss)
             table.add_row(*cells, f"{len(group.ranking)}/{group.trials}")
         return table
+
+
+def plural(count: int, noun: str) -> str:
+    """1 trial, 2 trials."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def describe(parameters: dict[str, Any]) -> str:

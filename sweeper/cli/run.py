@@ -11,11 +11,13 @@ from rich.console import Console
 from engine.data import load
 from sweeper.cli.answers import best_answer
 from sweeper.cli.best import print_groups
-from sweeper.cli.interrupts import one_interrupt
+from sweeper.cli.interrupts import Interrupts
 from sweeper.cli.options import json_option, print_json, store_option
 from sweeper.cli.progress import make_view
 from sweeper.gangs import EXECUTORS, make_executor
+from sweeper.gangs.launcher import find_launcher
 from sweeper.gangs.machine import local_capacity
+from sweeper.paths import make_logs_folder
 from sweeper.plan import plan
 from sweeper.scheduler import Scheduler
 from sweeper.seating import check_seating
@@ -57,6 +59,8 @@ def run(
     if not ray_address:
         # Told at once, before Ray takes its seconds to start.
         check_seating(trials, local_capacity())
+        find_launcher()
+        make_logs_folder()
         fetch_data(trials)
     with closing(open_store(store_url)) as store:
         sweep = _execute(store, spec, trials, executor, ray_address, Console(stderr=as_json))
@@ -73,12 +77,13 @@ def run(
 def _execute(
     store: Store, spec: SweepSpec, trials: list[TrialSpec], executor_name: str, address: str | None, console: Console
 ) -> SweepRecord:
-    with one_interrupt(), closing(make_executor(executor_name, address)) as executor:
+    with Interrupts() as interrupts, closing(make_executor(executor_name, address)) as executor:
         check_seating(trials, executor.capacity())
+        interrupts.defer()
         sweep_id = store.add_sweep(spec, trials)
         try:
             with make_view(console, store.find_sweep(sweep_id), store.trials(sweep_id)) as view:
-                Scheduler(store, executor, view).run(sweep_id)
+                Scheduler(store, executor, view, interrupted=interrupts.asked).run(sweep_id)
         except KeyboardInterrupt:
             left = store.find_sweep(sweep_id)
             console.print(

@@ -63,12 +63,16 @@ class Job:
 
 @dataclass(frozen=True)
 class JobEvent:
-    """An event of a job; `gang_id` names the gang that serves it, `elapsed_s` is the time since the job was started."""
+    """An event of a job; `gang_id` and `log` are those of the gang that serves it.
+
+    `elapsed_s` is the time since the job was started.
+    """
 
     trial_id: str
     attempt: int
     event: Event
     gang_id: str = ""
+    log: str = ""
     elapsed_s: float = field(default=0.0, compare=False)
 
 

@@ -93,6 +93,10 @@ class Gang:
         self.kill()
         yield self._wrapped(job, failure, begun)
 
+    def alive(self) -> bool:
+        """Whether all of the job's processes that it came up with still run."""
+        return self._process.poll() is None and all(member.is_running() for member in self._members)
+
     def stop(self, trial_id: str) -> None:
         """Ask the running trial to end at its next loss point."""
         if self._running == trial_id:
@@ -141,7 +145,7 @@ class Gang:
         code = self._process.wait()
         rank, traceback = last_words(tail(self._log))
         if traceback:
-            return Failed(trial_id, f"rank {rank}: {traceback.splitlines()[-1]}", rank, traceback)
+            return Failed(trial_id, f"rank {rank}: {traceback.splitlines()[-1]}; see {self._log}", rank, traceback)
         said = "\n".join([*self._noise, tail(self._log)])
         guilty, signal = killed(said, self._ready.pids if self._ready else [])
         who = f"rank {guilty}" if guilty is not None else "the MPI job"
@@ -149,7 +153,7 @@ class Gang:
         return Failed(trial_id, f"{who} {how}; see {self._log}", guilty)
 
     def _wrapped(self, job: Job, event: Event, begun: float) -> JobEvent:
-        return JobEvent(job.trial_id, job.attempt, event, self.id, time.monotonic() - begun)
+        return JobEvent(job.trial_id, job.attempt, event, self.id, str(self._log), time.monotonic() - begun)
 
 
 def _concerns(event: Event, trial_id: str) -> bool:

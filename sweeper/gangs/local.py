@@ -57,6 +57,10 @@ class _SeatedGang:
         """See `Gang.run`."""
         return self._gang.run(job)
 
+    def alive(self) -> bool:
+        """See `Gang.alive`."""
+        return self._gang.alive()
+
     def stop(self, trial_id: str) -> None:
         """See `Gang.stop`."""
         self._gang.stop(trial_id)

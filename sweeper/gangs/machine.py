@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 from sweeper.gangs.base import Capacity, Seats
 
 
 def local_capacity() -> Capacity:
     """This machine as the only host."""
-    return Capacity((Seats(len(os.sched_getaffinity(0)), len(local_gpus())),))
+    return Capacity((Seats(usable_cpus(), len(local_gpus())),))
+
+
+def usable_cpus(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """Cores that this process may use: its affinity, and the container's quota where there is one; at least 1."""
+    cores = len(os.sched_getaffinity(0))
+    with contextlib.suppress(OSError, ValueError):
+        share, period = quota.read_text().split()
+        if share != "max":
+            cores = min(cores, int(share) // int(period))
+    return max(1, cores)
 
 
 def local_gpus() -> list[str]:

@@ -27,7 +27,7 @@ def end_job(process: subprocess.Popen[str], known: Iterable[psutil.Process]) -> 
 
     mpiexec is asked first, since it takes its ranks along; whoever is left after a grace time of 3 s is killed.
     """
-    members = {*family(process.pid), *known}
+    members = {*(family(process.pid) if process.poll() is None else ()), *known}
     _signal_session(process, signal.SIGTERM)
     _, alive = psutil.wait_procs([p for p in members if p.pid != process.pid], timeout=_GRACE_S)
     for member in alive:

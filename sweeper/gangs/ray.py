@@ -17,10 +17,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from engine.data.places import VARIABLE as DATA_VARIABLE
 from engine.protocol import Failed, decode_event, encode
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
 from sweeper.gangs.gang import Gang
+from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.processes import end_job, family
 from sweeper.gangs.ray_head import import_ray, keep_private
@@ -31,7 +33,7 @@ _CLOSE_S = 10.0  # for each of: a gang, our connection, Ray itself
 
 
 class RayExecutor(StreamingExecutor):
-    """Runs gangs on a Ray of its own, or on the cluster at `address` ("host:port" or "ray://host:port").
+    """Runs gangs on a Ray of its own, or on the cluster whose control service is at `address` ("host:port").
 
     A private Ray listens on the loopback interface only, keeps its files in a temporary folder that goes with it, and
     has nothing to do with other Rays of the machine. `capacity` sets how much of this machine it may use.
@@ -120,6 +122,8 @@ class _Head:
 
     def close(self) -> None:
         """Shut Ray down; what has not ended by then is killed. Safe to call twice."""
+        if self._process.returncode is not None:
+            return
         members = family(self._process.pid)
         assert self._process.stdin is not None
         self._process.stdin.close()
@@ -147,9 +151,12 @@ def _check_reachable(address: str) -> None:
     Raises:
         LaunchError: the address has no port, or nobody listens there.
     """
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not host or not port.isdigit():
-        raise LaunchError(f"--ray-address {address}: is no address", "write it like 10.0.0.1:6379 or ray://host:10001")
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or "://" in address:
+        raise LaunchError(
+            f"--ray-address {address}: is no address of a cluster's control service",
+            "write it like 10.0.0.1:6379, and run on a node of the cluster",
+        )
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CLOSE_S).close()
     except (OSError, OverflowError) as error:
@@ -195,15 +202,23 @@ class _RayGang:
         ray = import_ray()
         try:
             for reference in self._actor.run.options(num_returns="streaming").remote(asdict(job)):
-                gang_id, elapsed_s, line = ray.get(reference)
+                gang_id, log, elapsed_s, line = ray.get(reference)
                 event = decode_event(line)
                 assert event is not None
-                yield JobEvent(job.trial_id, job.attempt, event, gang_id, elapsed_s)
+                yield JobEvent(job.trial_id, job.attempt, event, gang_id, log, elapsed_s)
         except ray.exceptions.RayTaskError as error:
             yield JobEvent(job.trial_id, job.attempt, Failed(job.trial_id, str(error.cause)))
         except ray.exceptions.RayError as error:
             reason = f"the actor of the gang is gone ({type(error).__name__})"
             yield JobEvent(job.trial_id, job.attempt, Failed(job.trial_id, reason))
+
+    def alive(self) -> bool:
+        """Whether actor and MPI job can serve another job."""
+        ray = import_ray()
+        try:
+            return bool(ray.get(self._actor.alive.remote(), timeout=_CLOSE_S))
+        except ray.exceptions.RayError:
+            return False
 
     def stop(self, trial_id: str) -> None:
         """Ask the running trial to end at its next loss point."""
@@ -238,10 +253,14 @@ class GangActor:
         gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if Job(**job).need.gpus else []
         self._gang = Gang(Job(**job), gpus)
 
-    def run(self, job: dict[str, Any]) -> Iterator[tuple[str, float, str]]:
-        """See `Gang.run`; each event as the gang's id, the elapsed seconds, and a line of the protocol."""
+    def run(self, job: dict[str, Any]) -> Iterator[tuple[str, str, float, str]]:
+        """See `Gang.run`; each event as the gang's id and log, the elapsed seconds, and a line of the protocol."""
         for event in self._gang.run(Job(**job)):
-            yield event.gang_id, event.elapsed_s, encode(event.event)
+            yield event.gang_id, event.log, event.elapsed_s, encode(event.event)
+
+    def alive(self) -> bool:
+        """See `Gang.alive`."""
+        return self._gang.alive()
 
     def stop(self, trial_id: str) -> None:
         """See `Gang.stop`."""
@@ -254,4 +273,4 @@ class GangActor:
 
 def _own_settings() -> dict[str, str]:
     """The submitter's settings of ours, for hosts of a cluster that was started without them."""
-    return {name: value for name, value in os.environ.items() if name.startswith("SWEEPER_")}
+    return {name: os.environ[name] for name in (MPIEXEC_VARIABLE, DATA_VARIABLE) if name in os.environ}

@@ -23,6 +23,9 @@ class GangHandle(Protocol):
     def run(self, job: Job) -> Iterator[JobEvent]:
         """Train a job; its events as they come."""
 
+    def alive(self) -> bool:
+        """Whether the gang can serve another job; asked of an idle one."""
+
     def stop(self, trial_id: str) -> None:
         """Ask the running trial to end at its next loss point."""
 
@@ -49,6 +52,11 @@ class StreamingExecutor:
     def capacity(self) -> Capacity:
         """What may be used."""
         raise NotImplementedError
+
+    @property
+    def _scattered(self) -> bool:
+        """Whether free seats may lie on several hosts, so that only a host with enough of them helps."""
+        return len(self.capacity().hosts) > 1
 
     def open_gang(self, job: Job) -> GangHandle:
         """A new gang for jobs of this shape; called in the job's thread."""
@@ -126,12 +134,11 @@ class StreamingExecutor:
     def _seat(self, job: Job) -> _Seated | None:
         """An idle gang of the job's shape, else a new one; None when closing has begun."""
         with self._seating:
+            while (seated := self._take_idle(job)) is not None:
+                if seated.gang.alive():
+                    return seated
+                self._leave(seated, job, reusable=False)
             with self._lock:
-                for seated in self._idle:
-                    if seated.serves(job):
-                        self._idle.remove(seated)
-                        self._busy[job.trial_id] = seated
-                        return seated
                 leaving = self._make_room(job)
                 self._opening[job.trial_id] = job.need
             for seated in leaving:
@@ -141,6 +148,15 @@ class StreamingExecutor:
         finally:
             with self._lock:
                 del self._opening[job.trial_id]
+
+    def _take_idle(self, job: Job) -> _Seated | None:
+        with self._lock:
+            for seated in self._idle:
+                if seated.serves(job):
+                    self._idle.remove(seated)
+                    self._busy[job.trial_id] = seated
+                    return seated
+        return None
 
     def _open(self, job: Job) -> _Seated | None:
         if self._closing.is_set():
@@ -155,12 +171,10 @@ class StreamingExecutor:
 
     def _make_room(self, job: Job) -> list[_Seated]:
         """Idle gangs, longest idle first, whose seats a new one for `job` needs; called under the lock."""
-        capacity, leaving = self.capacity(), []
+        leaving = []
         sitting = [*(seated.job.need for seated in (*self._busy.values(), *self._idle)), *self._opening.values()]
         taken = sum(sitting, Seats(0))
-        # Over several hosts free seats may be scattered, and only a host with enough of them helps.
-        scattered = len(capacity.hosts) > 1
-        while self._idle and (scattered or not job.need.fits(capacity.total - taken)):
+        while self._idle and (self._scattered or not job.need.fits(self.capacity().total - taken)):
             leaving.append(self._idle.pop(0))
             taken -= leaving[-1].job.need
         return leaving
@@ -168,7 +182,9 @@ class StreamingExecutor:
     def _leave(self, seated: _Seated, job: Job, *, reusable: bool) -> None:
         with self._lock:
             self._busy.pop(job.trial_id, None)
-            if reusable and not self._closing.is_set():
+            # Where seats are scattered, a gang that is being opened may wait for just these.
+            needed = self._scattered and self._opening
+            if reusable and not needed and not self._closing.is_set():
                 self._idle.append(seated)
                 return
         seated.gang.close()

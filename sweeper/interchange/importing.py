@@ -13,9 +13,8 @@ from sweeper.errors import SpecError
 from sweeper.interchange.base import Keys
 from sweeper.interchange.log import LossLog, read_log
 from sweeper.interchange.parameters import trial_parameters
+from sweeper.names import LATEST, LONGEST, checked_name
 from sweeper.store.store import Store
-
-_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -56,15 +55,24 @@ def store_trials(store: Store, trials: Sequence[LoggedTrial], name: str | None =
     Returns the sweep's id.
 
     Raises:
-        SpecError: a name that is empty or longer than 200 characters.
+        SpecError: a name that no sweep may have.
         StoreError: the store refuses.
     """
-    if name is not None and not 0 < len(name) <= _LONGEST_NAME:
-        raise SpecError([f"--name: has {len(name)} characters; give 1 to {_LONGEST_NAME}"])
-    chosen = name or _printable(Path(trials[0].log.path.stem))[:_LONGEST_NAME]
+    if name is not None:
+        try:
+            name = checked_name(_printable(name))
+        except ValueError as error:
+            raise SpecError([f"--name: {name!r} {error}"]) from None
+    chosen = name or _shown(trials[0].log.path)
     return store.add_import(chosen, [(t.parameters, t.source, t.log.points, t.summary) for t in trials])
 
 
-def _printable(path: Path) -> str:
+def _shown(path: Path) -> str:
+    """A sweep's name from a file's: what cannot be shown left out."""
+    letters = "".join(letter for letter in _printable(path.stem) if letter.isprintable())[:LONGEST].strip()
+    return "imported" if letters in ("", LATEST) else letters
+
+
+def _printable(path: Path | str) -> str:
     """A path as text that every encoder takes."""
     return os.fsencode(path).decode("utf-8", errors="replace")

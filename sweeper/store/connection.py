@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import time
 from pathlib import Path
@@ -33,7 +34,9 @@ def connect(url: str, *, create: bool = True) -> Engine:
             "`sweeper run SPEC` or `sweeper import FILE` makes one, or name the one you mean",
         )
     try:
-        engine = create_engine(parsed, connect_args=_arguments(parsed), pool_pre_ping=parsed.drivername != "sqlite")
+        engine = create_engine(
+            parsed, connect_args=_arguments(parsed), pool_pre_ping=parsed.get_backend_name() != "sqlite"
+        )
         if parsed.get_backend_name() == "sqlite":
             event.listen(engine, "connect", _prepare_sqlite)
         _migrate(engine)
@@ -44,7 +47,8 @@ def connect(url: str, *, create: bool = True) -> Engine:
     except SQLAlchemyError as error:
         cause = " ".join(str(getattr(error, "orig", None) or error).split())
         raise StoreError(
-            f"--store {hidden(url)}: cannot be opened ({cause})", "check that it exists and may be written"
+            f"--store {hidden(url)}: cannot be opened ({cause})",
+            "check that it exists and that file and folder may be written, also to read it",
         ) from None
     return engine
 
@@ -64,7 +68,7 @@ def hidden(url: str) -> str:
     try:
         return make_url(url).render_as_string(hide_password=True)
     except (ArgumentError, ValueError):
-        return url
+        return re.sub(r"//.*@", "//***@", url)
 
 
 def _parse(url: str) -> URL:
@@ -72,12 +76,18 @@ def _parse(url: str) -> URL:
         parsed = make_url(url)
     except (ArgumentError, ValueError):  # the latter where the port is no number
         raise StoreError(
-            f"--store {url}: is no SQLAlchemy URL", "write it like sqlite:///sweeper.db or postgresql://host/database"
+            f"--store {hidden(url)}: is no SQLAlchemy URL",
+            "write it like sqlite:///sweeper.db or postgresql://host/database",
         ) from None
     if parsed.drivername in ("postgresql", "postgres"):
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.get_backend_name() not in ("sqlite", "postgresql"):
         raise StoreError(f"--store {hidden(url)}: this database is not supported", "use sqlite or postgresql")
+    if parsed.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
+        raise StoreError(
+            f"--store {hidden(url)}: the driver {parsed.drivername.partition('+')[2]} is not supported",
+            f"leave it out: {parsed.get_backend_name()}://…",
+        )
     if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
         raise StoreError(
             f"--store {url}: names no file, and a store in memory is seen by one thread only",

@@ -13,7 +13,10 @@ from sweeper.trial import TrialState
 
 @dataclass(frozen=True)
 class SweepRecord:
-    """A submitted sweep; `states` counts its trials by state, `spec` is None for an imported one."""
+    """A submitted sweep; `spec` is None for an imported one.
+
+    `states` counts its trials by state, `begun` those that were ever attempted.
+    """
 
     id: str
     name: str
@@ -24,6 +27,7 @@ class SweepRecord:
     group_by: tuple[str, ...]
     created_at: datetime
     states: Mapping[TrialState, int]
+    begun: int
 
     @property
     def trials(self) -> int:
@@ -42,7 +46,7 @@ class SweepRecord:
             return "completed"
         if self.states.get(TrialState.RUNNING):
             return "running"
-        return "interrupted" if self.ended else "pending"
+        return "interrupted" if self.begun else "pending"
 
 
 @dataclass(frozen=True)

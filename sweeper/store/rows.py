@@ -12,7 +12,7 @@ from sweeper.store.records import AttemptRecord, GangRecord, SweepRecord, TrialR
 from sweeper.trial import TrialState
 
 
-def sweep_record(row: RowMapping, states: Mapping[TrialState, int]) -> SweepRecord:
+def sweep_record(row: RowMapping, states: Mapping[TrialState, int], begun: int) -> SweepRecord:
     """A sweep with its trials counted by state."""
     return SweepRecord(
         id=row["id"],
@@ -24,6 +24,7 @@ def sweep_record(row: RowMapping, states: Mapping[TrialState, int]) -> SweepReco
         group_by=tuple(row["group_by"]),
         created_at=row["created_at"],
         states=states,
+        begun=begun,
     )
 
 

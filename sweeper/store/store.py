@@ -9,12 +9,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Update, func, insert, select, update
+from sqlalchemy import Connection, Engine, Update, case, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
 from sweeper.curve import CurveSummary, LossPoint
 from sweeper.errors import NotFoundError, StoreError
+from sweeper.names import LATEST
 from sweeper.spec import SweepSpec
 from sweeper.store import rows, tables
 from sweeper.store.connection import connect, hidden
@@ -139,7 +140,7 @@ class Store:
             order = (tables.sweep.c.created_at.desc(), tables.sweep.c.id)
             found = connection.execute(select(tables.sweep).order_by(*order)).mappings().all()
             counts = _state_counts(connection)
-        return [rows.sweep_record(row, counts.get(row["id"], {})) for row in found]
+        return [rows.sweep_record(row, *counts.get(row["id"], ({}, 0))) for row in found]
 
     def find_sweep(self, reference: str) -> SweepRecord:
         """The sweep with this id, else the newest of this name, else the one whose id begins so.
@@ -150,7 +151,7 @@ class Store:
             NotFoundError: there is none, or the beginning fits several.
         """
         sweeps = self.sweeps()
-        if reference == "latest" and sweeps:
+        if reference == LATEST and sweeps:
             return sweeps[0]
         found = [s for s in sweeps if s.id == reference] or [s for s in sweeps if s.name == reference][:1]
         if not found and len(reference) >= _PREFIX_LENGTH:
@@ -175,7 +176,7 @@ class Store:
     def claim(self, trial_id: str, log: Callable[[int], str] = lambda _: "") -> int | None:
         """Take a pending trial for running; the number of its new attempt, or None where somebody else was first.
 
-        `log` gives the path of an attempt's log.
+        `log` gives the path of an attempt's log, as it will be if a new gang serves it.
         """
         with self._transaction() as connection:
             claimed = connection.execute(
@@ -268,12 +269,12 @@ class Store:
                 )
             )
 
-    def assign_gang(self, trial_id: str, attempt: int, gang: GangRecord) -> None:
-        """Record the MPI job that serves an attempt; the gang itself only the first time it is named."""
+    def assign_gang(self, trial_id: str, attempt: int, gang: GangRecord, log: str) -> None:
+        """Record the MPI job that serves an attempt, and its log; the gang itself only the first time it is named."""
         with self._transaction() as connection:
             insert_new = _INSERT[connection.dialect.name](tables.gang).on_conflict_do_nothing()
             connection.execute(insert_new.values(**asdict(gang)))
-            connection.execute(_attempt_update(trial_id, attempt).values(gang_id=gang.id))
+            connection.execute(_attempt_update(trial_id, attempt).values(gang_id=gang.id, log=log))
 
     def gangs(self, sweep_id: str) -> list[GangRecord]:
         """The gangs of a sweep, first to last."""
@@ -334,10 +335,13 @@ def _insert_points(connection: Connection, trial_id: str, attempt: int, points: 
         connection.execute(insert(tables.loss_point), values)
 
 
-def _state_counts(connection: Connection) -> dict[str, dict[TrialState, int]]:
+def _state_counts(connection: Connection) -> dict[str, tuple[dict[TrialState, int], int]]:
+    """By sweep: how many trials are in each state, and how many were ever attempted."""
     columns = tables.trial.c
-    query = select(columns.sweep_id, columns.state, func.count()).group_by(columns.sweep_id, columns.state)
-    counts: dict[str, dict[TrialState, int]] = {}
-    for sweep_id, state, count in connection.execute(query):
-        counts.setdefault(sweep_id, {})[TrialState(state)] = count
+    begun = func.sum(case((columns.attempt > 0, 1), else_=0))
+    query = select(columns.sweep_id, columns.state, func.count(), begun).group_by(columns.sweep_id, columns.state)
+    counts: dict[str, tuple[dict[TrialState, int], int]] = {}
+    for sweep_id, state, count, attempted in connection.execute(query):
+        states, before = counts.get(sweep_id, ({}, 0))
+        counts[sweep_id] = {**states, TrialState(state): count}, before + int(attempted)
     return counts

@@ -1,4 +1,4 @@
-"""The tables. Columns that other programs read keep their names (DESIGN.md, "JSON and columns that others read")."""
+"""The tables. Columns that other programs read keep their names (README, "Store")."""
 
 from __future__ import annotations
 

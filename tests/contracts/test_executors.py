@@ -141,6 +141,7 @@ class TestExecutorContract:
         warm = drain(executor, "warm")["warm"]
         assert losses(cold) == losses(warm)
         assert cold[0].gang_id == other[0].gang_id == warm[0].gang_id
+        assert {e.log for e in warm} == {cold[0].log}
 
     def test_an_idle_gang_makes_room_for_another_shape(self, executor: Executor, tmp_path: Path) -> None:
         executor.start(job(tmp_path, "two", workers=2))
@@ -148,6 +149,17 @@ class TestExecutorContract:
         executor.start(job(tmp_path, "one", workers=1))
         drain(executor, "one")
         assert eventually(lambda: not any(map(psutil.pid_exists, two)))
+
+    def test_an_idle_gang_that_died_is_not_used_again(self, executor: Executor, tmp_path: Path) -> None:
+        executor.start(job(tmp_path, "before", workers=2))
+        before = drain(executor, "before")["before"]
+        os.kill(ranks_of(before)[1], signal.SIGKILL)
+        assert eventually(lambda: not psutil.pid_exists(ranks_of(before)[0]))
+        executor.start(job(tmp_path, "after", workers=2))
+        after = drain(executor, "after")["after"]
+        assert isinstance(after[-1].event, Ended)
+        assert before[0].gang_id != after[0].gang_id
+        assert [e.log for e in (before[0], after[0])] == [str(tmp_path / "before.log"), str(tmp_path / "after.log")]
 
     def test_divergence_is_an_end_with_its_point(self, executor: Executor, tmp_path: Path) -> None:
         wild = {"data": "digits", "model": "alexnet-cifar", "learning_rate": 1e6}
@@ -247,7 +259,7 @@ def test_a_private_ray_listens_on_loopback_only(tmp_path: Path, monkeypatch: pyt
     ("address", "message"),
     [
         ("127.0.0.1:1", r"Ray at 127\.0\.0\.1:1 does not answer"),
-        ("ray://127.0.0.1:1", r"Ray at ray://127\.0\.0\.1:1 does not answer"),
+        ("ray://127.0.0.1:1", "--ray-address ray://127.0.0.1:1: is no address of a cluster's control service"),
         ("somewhere", "--ray-address somewhere: is no address"),
     ],
 )

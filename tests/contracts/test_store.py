@@ -363,9 +363,9 @@ class TestStore:
             store.claim(trial)
         serving = gang(sweep_id)
         later = gang(sweep_id, "g2", started_at=serving.started_at + timedelta(seconds=1))
-        store.assign_gang(third, 1, later)
-        store.assign_gang(first, 1, serving)
-        store.assign_gang(second, 1, gang(sweep_id, hosts=["other"]))
+        store.assign_gang(third, 1, later, "gang.log")
+        store.assign_gang(first, 1, serving, "gang.log")
+        store.assign_gang(second, 1, gang(sweep_id, hosts=["other"]), "gang.log")
         assert store.gangs(sweep_id) == [serving, later]
         assert [store.attempts(t)[0].gang_id for t in (first, second, third)] == ["g1", "g1", "g2"]
 
@@ -374,14 +374,14 @@ class TestStore:
         for trial in trials:
             store.claim(trial)
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda trial: store.assign_gang(trial, 1, gang(sweep_id)), trials))
+            list(pool.map(lambda trial: store.assign_gang(trial, 1, gang(sweep_id), "gang.log"), trials))
         assert store.gangs(sweep_id) == [gang(sweep_id)]
 
     def test_times_are_kept_in_utc(self, store: Store) -> None:
         sweep_id, (first, *_) = added(store)
         store.claim(first)
         east = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=timezone(timedelta(hours=5, minutes=30)))
-        store.assign_gang(first, 1, gang(sweep_id, started_at=east))
+        store.assign_gang(first, 1, gang(sweep_id, started_at=east), "gang.log")
         (found,) = store.gangs(sweep_id)
         assert found.started_at == east
         assert found.started_at.utcoffset() == timedelta(0)
@@ -487,7 +487,7 @@ class TestStore:
             lambda: store.add_points(first, 1, curve(1.0)),
             lambda: store.points(first),
             lambda: store.start_attempt(first, 1, 0.0, 0.0, {}),
-            lambda: store.assign_gang(first, 1, gang(sweep_id)),
+            lambda: store.assign_gang(first, 1, gang(sweep_id), "gang.log"),
             lambda: store.gangs(sweep_id),
             lambda: store.attempts(first),
             lambda: store.phases(first, 1),

@@ -94,7 +94,7 @@ def test_deleting_a_sweep_deletes_all_of_it(url: str) -> None:
     sweep_id = store.add_sweep(spec, plan(spec))
     (trial,) = store.trials(sweep_id)
     store.claim(trial.id)
-    store.assign_gang(trial.id, 1, GangRecord("g", sweep_id, 1, [], [], {}, datetime.now(UTC)))
+    store.assign_gang(trial.id, 1, GangRecord("g", sweep_id, 1, [], [], {}, datetime.now(UTC)), "gang.log")
     store.add_points(trial.id, 1, [LossPoint(1, 1, 1.0, 1.0)])
     store.finish(trial.id, 1, TrialState.COMPLETED, summarize([]), phases={"compute": 1.0})
     engine = connect(url)
@@ -139,8 +139,8 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(url: str) -> None:
             "sqlite:////nowhere/at/all/sweeper.db",
             "there is no folder /nowhere/at/all; create it, or name another place",
         ),
-        ("postgresql+pg8000://host/sweeps", "the driver pg8000 is not installed; install sweeper[postgresql]"),
-        ("postgresql+none://host/sweeps", "cannot be opened (Can't load plugin: sqlalchemy.dialects:postgresql.none"),
+        ("postgresql+pg8000://host/sweeps", "the driver pg8000 is not supported; leave it out: postgresql://…"),
+        ("postgresql+none://host/sweeps", "the driver none is not supported; leave it out"),
         ("postgresql://127.0.0.1:1/sweeps", "cannot be opened ("),
     ],
 )
@@ -213,7 +213,7 @@ def test_what_may_not_be_written_or_seen_is_refused(readable_folder: Path, tmp_p
     hidden = readable_folder / "hidden"
     hidden.mkdir(0o700 if os.geteuid() == 0 else 0o000)
     spare = tmp_path / "spare.db"
-    advice = "check that it exists and may be written"
+    advice = "check that it exists and that file and folder may be written, also to read it"
     assert open_as_nobody(read_only, spare) == f"cannot be opened (attempt to write a readonly database); {advice}"
     assert open_as_nobody(locked / "new.db", spare) == f"cannot be opened (unable to open database file); {advice}"
     assert open_as_nobody(hidden / "new.db", spare) == f"cannot be opened (unable to open database file); {advice}"

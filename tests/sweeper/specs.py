@@ -28,6 +28,9 @@ _SPACES = st.fixed_dictionaries(
 ).filter(bool)
 
 
+_NAMES = st.text(min_size=1, max_size=20).filter(lambda name: name.isprintable() and bool(name.strip()))
+
+
 @st.composite
 def specs(draw: st.DrawFn) -> SweepSpec:
     """A valid spec of at most 4 values an axis and 3 repeats."""
@@ -45,7 +48,7 @@ def specs(draw: st.DrawFn) -> SweepSpec:
     }
     return parse_spec(
         {
-            "name": draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)),
+            "name": draw(_NAMES),
             "trial": trial,
             "space": space,
             "objective": objective,

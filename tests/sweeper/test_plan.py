@@ -102,7 +102,7 @@ def test_images_must_do_for_one_step_of_the_largest_global_batch() -> None:
     space = {"batch_size": [16, 512], "workers": [1, 8]}
     assert len(planned(space, trial={"images": 4096})) == 4
     assert faults(space, trial={"images": 4095}) == [
-        "trial.images: 4095 is too small for one step of the largest global batch, 4096 (8 workers); "
+        "trial.images: 4095 is too small for one step of the largest global batch, 4096 (workers 8); "
         "raise it to at least 4096, or remove that batch size or worker count"
     ]
     assert faults({"images": [100, 1000]}, trial={"batch_size": 200})[0].startswith("trial.images: 100 is too small")

@@ -73,7 +73,7 @@ class ScriptedExecutor:
         for job, events in list(self._playing.values()):
             if self.closed or not events:
                 continue
-            happened.append(JobEvent(job.trial_id, job.attempt, events.popleft(), "gang-1", 2.0))
+            happened.append(JobEvent(job.trial_id, job.attempt, events.popleft(), "gang-1", "gang-1.log", 2.0))
             if not events:
                 del self._playing[job.trial_id]
         return happened
@@ -142,7 +142,7 @@ def test_every_trial_is_run_once_and_recorded(store: Store) -> None:
     assert store.phases(trial.id, 1) == {"compute": 0.25, "gather": 0.05}
     (attempt,) = store.attempts(trial.id)
     assert (attempt.state, attempt.startup_seconds, attempt.setup_seconds) == ("completed", 1.5, 0.5)
-    assert (attempt.effective, attempt.gang_id) == ({"device": "cpu"}, "gang-1")
+    assert (attempt.effective, attempt.gang_id, attempt.log) == ({"device": "cpu"}, "gang-1", "gang-1.log")
     (gang,) = store.gangs(sweep)
     assert gang.versions == {"mpi": "some"}
     assert {t.id for t in watcher.ended} == {t.id for t in trials}
@@ -211,6 +211,32 @@ def test_an_interrupt_ends_gangs_and_gives_trials_back(store: Store) -> None:
     Scheduler(store, ScriptedExecutor(), Watcher()).run(sweep)
     assert [t.state for t in store.trials(sweep)] == [TrialState.COMPLETED] * 4
     assert [len(store.points(t.id)) for t in store.trials(sweep)] == [3] * 4
+
+
+def test_a_wish_to_interrupt_is_met_between_rounds_and_nothing_that_came_is_lost(store: Store) -> None:
+    sweep = submit(store, workers=[1], batch_size=[8, 16])
+    watcher, executor = Watcher(), ScriptedExecutor()
+    with pytest.raises(KeyboardInterrupt):
+        Scheduler(store, executor, watcher, interrupted=lambda: len(watcher.points) >= 4).run(sweep)
+    given_back = store.trials(sweep, [TrialState.PENDING])
+    assert executor.closed
+    assert [len(store.points(trial.id)) for trial in given_back] == [3, 3]
+    assert store.find_sweep(sweep).state == "interrupted"
+
+
+def test_a_trial_is_given_back_also_where_its_points_cannot_be_written(store: Store) -> None:
+    sweep = submit(store, workers=[1])
+
+    def refuse(*_: object) -> None:
+        raise StoreError("store: disk is full", "make room")
+
+    watcher = Watcher()
+    scheduler = Scheduler(store, ScriptedExecutor(), watcher, interrupted=lambda: bool(watcher.points))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "add_points", refuse)
+        with pytest.raises(KeyboardInterrupt):
+            scheduler.run(sweep)
+    assert [trial.state for trial in store.trials(sweep)] == [TrialState.PENDING]
 
 
 def test_trials_that_somebody_else_claimed_are_left_to_them(store: Store) -> None:

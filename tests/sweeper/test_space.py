@@ -45,7 +45,7 @@ def test_a_log_range_multiplies_by_ten_or_by_the_step() -> None:
 def test_a_count_spaces_evenly_or_evenly_in_the_logarithm() -> None:
     assert values(low=0, high=1, count=5) == [0, 0.25, 0.5, 0.75, 1]
     assert values(low=1e-4, high=1, log=True, count=3) == [0.0001, 0.01, 1]
-    assert values(low=0.1, high=0.9, count=1) == [0.1]
+    assert values(low=0.1, high=0.1, count=1) == [0.1]
 
 
 @pytest.mark.parametrize("fields", [{}, {"count": 3}, {"step": 1e100}])

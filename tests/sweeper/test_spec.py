@@ -141,7 +141,7 @@ def test_a_key_that_is_near_none_lists_them_all() -> None:
             "space.batch_size: [16] is no single value; give numbers, names, true or false",
         ),
         (written(trial=None), "trial: None is no mapping; write its keys below it, or remove it"),
-        (written(name=""), "name: '' is empty; give at least one character"),
+        (written(name=""), "name: '': is blank; give at least one letter"),
         (written(name=5), "name: 5 is no text; put it in quotes"),
         (written(repeats=0), "repeats: 0 must be greater than 0; give a larger number"),
         (written(repeats=True), "repeats: True: expected a number, not true or false"),
@@ -247,9 +247,33 @@ def test_a_model_that_cannot_learn_the_data_is_refused_with_what_it_can() -> Non
         "trial: model neuron cannot learn data digits: use one of step-function"
     ]
     assert faults(written({"data": ["digits", "step-function"]})) == [
-        "space.data: 'step-function': model alexnet-cifar cannot learn data step-function: "
-        "use one of fashion-mnist, cifar10, digits, synthetic"
+        "trial: model alexnet-cifar cannot learn data step-function: "
+        "use one of fashion-mnist, cifar10, digits, synthetic (at workers=1, data=step-function)"
     ]
+    assert len(plan(parse_spec(written({"model": ["neuron"], "data": ["step-function"]})))) == 1
+
+
+def test_a_group_of_fields_is_swept_by_its_members() -> None:
+    told = "space.exchange: is a group of fields; write exchange.method or exchange.average"
+    assert faults(written({"exchange": ["gradients"]})) == [told]
+
+
+def test_workers_belong_into_the_space() -> None:
+    assert faults(written(trial={"workers": 2})) == ["trial.workers: unknown key; put it below space"]
+    assert faults(written(workers=[1])) == ["workers: unknown key; put it below space"]
+
+
+def test_cuda_needs_gpus() -> None:
+    told = ["resources.gpus_per_worker: 0 and device cuda exclude each other; give at least 1"]
+    assert faults(written(trial={"device": "cuda"})) == told
+    assert faults(written({"device": ["cpu", "cuda"]})) == told
+    assert plan(parse_spec(written(trial={"device": "cuda"}, resources={"gpus_per_worker": 1})))
+
+
+@pytest.mark.parametrize("name", ["latest", " ", "a\nb", "a\0", "x" * 201])
+def test_names_that_would_not_do_are_refused(name: str) -> None:
+    (fault,) = faults(written(name=name))
+    assert fault.startswith("name: ")
 
 
 def test_unknown_models_and_data_come_with_the_known_ones() -> None:

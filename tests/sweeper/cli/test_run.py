@@ -92,7 +92,7 @@ def test_a_sweep_runs_to_its_end_and_the_areas_are_those_of_its_points(
 
 
 @pytest.mark.parametrize("executor", ["ray", "local"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_leaves_no_process_and_a_store_that_lists_what_was_done(
     executor: str, number: signal.Signals, spec: Path, tmp_path: Path
 ) -> None:
@@ -179,6 +179,8 @@ def test_on_a_terminal_progress_is_live(spec: Path, tmp_path: Path) -> None:
     [
         (["--set", "trial.imagse=1"], 1, "trial.imagse: unknown key; did you mean images?"),
         ([*ENDLESS, "--set", "space.workers=[1000]"], 1, "space.workers: 1000 cannot be seated"),
+        (["--set", "trial.device=cuda"], 1, "resources.gpus_per_worker: 0 and device cuda exclude each other"),
+        (["--set", "name=latest"], 1, "name: 'latest': stands for the newest sweep; give another name"),
         (["--set", "trial.images=8"], 1, "trial.images: 8 is too small for one step of the largest global batch, 64"),
         (["--store", "sqlite:////no/such/folder/x.db"], 1, "there is no folder /no/such/folder"),
         (["--executor", "slurm"], 2, "'slurm' is not one of"),
@@ -191,6 +193,31 @@ def test_what_is_wrong_is_told_before_anything_is_recorded(
     with pytest.raises(SystemExit) as left:
         main(["run", str(spec), *arguments])
     assert left.value.code == code
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "sweeper.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("SWEEPER_MPIEXEC", "/no/mpiexec", "/no/mpiexec cannot be run"),
+        ("SWEEPER_LOGS", "/proc/none", "SWEEPER_LOGS: /proc/none cannot hold logs"),
+        ("SWEEPER_LOG", "loud", "SWEEPER_LOG: 'loud' is no level; use one of"),
+    ],
+)
+def test_a_setting_that_cannot_work_is_told_before_anything_is_recorded(
+    variable: str,
+    value: str,
+    message: str,
+    spec: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SystemExit) as left:
+        main(["run", str(spec), "--executor", "local"])
+    assert left.value.code == 1
     assert message in capsys.readouterr().err
     assert not (tmp_path / "sweeper.db").exists()
 

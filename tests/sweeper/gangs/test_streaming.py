@@ -1,0 +1,124 @@
+"""Gangs that stay, leave and make room, over one host and over several."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from engine.protocol import Ended
+from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
+from sweeper.gangs.streaming import GangHandle, StreamingExecutor
+from tests.processes import eventually
+
+
+@dataclass
+class Hosts:
+    """Hosts with seats; a gang waits until one host has enough of them, as a placement group does."""
+
+    free: list[Seats]
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def take(self, need: Seats) -> int:
+        with self.changed:
+            assert self.changed.wait_for(lambda: any(need.fits(host) for host in self.free), timeout=20)
+            number = next(n for n, host in enumerate(self.free) if need.fits(host))
+            self.free[number] -= need
+            return number
+
+    def give(self, number: int, need: Seats) -> None:
+        with self.changed:
+            self.free[number] += need
+            self.changed.notify_all()
+
+
+class SeatedGang:
+    """Completes each job when told to."""
+
+    def __init__(self, job: Job, hosts: Hosts, going: threading.Event) -> None:
+        self._need, self._hosts, self._going = job.need, hosts, going
+        self._host = hosts.take(job.need)
+        self._open = True
+
+    def run(self, job: Job) -> Iterator[JobEvent]:
+        assert self._going.wait(20)
+        yield JobEvent(job.trial_id, job.attempt, Ended(job.trial_id, "completed", 1, 1, 1.0), str(id(self)))
+
+    def alive(self) -> bool:
+        return self._open
+
+    def stop(self, trial_id: str) -> None: ...
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            self._hosts.give(self._host, self._need)
+
+
+class SeatedExecutor(StreamingExecutor):
+    """Seats gangs on made-up hosts; `going[trial]` lets a job end."""
+
+    def __init__(self, *hosts: int) -> None:
+        super().__init__()
+        self._capacity = Capacity(tuple(map(Seats, hosts)))
+        self.hosts = Hosts([Seats(cpus) for cpus in hosts])
+        self.going: dict[str, threading.Event] = {}
+
+    def capacity(self) -> Capacity:
+        return self._capacity
+
+    def open_gang(self, job: Job) -> GangHandle:
+        return SeatedGang(job, self.hosts, self.going[job.trial_id])
+
+    def begin(self, trial: str, workers: int) -> None:
+        self.going.setdefault(trial, threading.Event())
+        self.start(Job(trial, 1, workers, 1, 0, {}, ""))
+
+    def finish(self, *trials: str) -> dict[str, str]:
+        """Let jobs end; the gang that served each."""
+        for trial in trials:
+            self.going[trial].set()
+        served: dict[str, str] = {}
+
+        def all_ended() -> bool:
+            served.update({e.trial_id: e.gang_id for e in self.events(0.05)})
+            return set(trials) <= served.keys()
+
+        assert eventually(all_ended), served
+        return served
+
+
+@pytest.fixture
+def scattered() -> Iterator[SeatedExecutor]:
+    executor = SeatedExecutor(2, 2)
+    yield executor
+    for going in executor.going.values():
+        going.set()
+    executor.close()
+
+
+def test_idle_gangs_do_not_keep_the_seats_that_a_new_one_waits_for(scattered: SeatedExecutor) -> None:
+    for name in "abcd":
+        scattered.begin(name, 1)
+    assert eventually(lambda: scattered.hosts.free == [Seats(0), Seats(0)])
+    scattered.finish("a", "c")  # one on each host, or both on one: in both cases the next needs a whole host
+    scattered.begin("wide", 2)
+    scattered.finish("b", "d")
+    scattered.finish("wide")
+    assert sum((host.cpus for host in scattered.hosts.free), 0) == 2
+
+
+def test_a_gang_stays_for_its_shape_and_leaves_for_another() -> None:
+    executor = SeatedExecutor(2)
+    executor.begin("first", 2)
+    first = executor.finish("first")["first"]
+    executor.going["second"] = executor.going["first"]  # the same gang waits for the same word
+    executor.begin("second", 2)
+    assert executor.finish("second")["second"] == first
+    executor.begin("other", 1)
+    executor.finish("other")
+    assert executor.hosts.free == [Seats(1)]
+    executor.close()
+    assert executor.hosts.free == [Seats(2)]
