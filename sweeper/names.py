@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 LATEST = "latest"  # stands for the newest sweep wherever one is named
 LONGEST = 200
+_UNSHOWN = {"Cc", "Cs", "Zl", "Zp"}  # Unicode's categories of controls, half characters, line and paragraph ends
 
 
 def checked_name(name: str) -> str:
@@ -16,8 +19,13 @@ def checked_name(name: str) -> str:
         raise ValueError("is blank; give at least one letter")
     if len(name) > LONGEST:
         raise ValueError(f"has {len(name)} characters; give at most {LONGEST}")
-    if not name.isprintable():
+    if any(map(is_unshown, name)):
         raise ValueError("holds what cannot be shown on a line; leave out line ends and control characters")
     if name == LATEST:
         raise ValueError("stands for the newest sweep; give another name")
     return name
+
+
+def is_unshown(letter: str) -> bool:
+    """Whether a character breaks a line or cannot be stored."""
+    return unicodedata.category(letter) in _UNSHOWN

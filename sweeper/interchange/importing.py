@@ -13,7 +13,7 @@ from sweeper.errors import SpecError
 from sweeper.interchange.base import Keys
 from sweeper.interchange.log import LossLog, read_log
 from sweeper.interchange.parameters import trial_parameters
-from sweeper.names import LATEST, LONGEST, checked_name
+from sweeper.names import LATEST, LONGEST, checked_name, is_unshown
 from sweeper.store.store import Store
 
 
@@ -69,7 +69,7 @@ def store_trials(store: Store, trials: Sequence[LoggedTrial], name: str | None =
 
 def _shown(path: Path) -> str:
     """A sweep's name from a file's: what cannot be shown left out."""
-    letters = "".join(letter for letter in _printable(path.stem) if letter.isprintable())[:LONGEST].strip()
+    letters = "".join(letter for letter in _printable(path.stem) if not is_unshown(letter))[:LONGEST].strip()
     return "imported" if letters in ("", LATEST) else letters
 
 

@@ -21,7 +21,7 @@ from tests.dashboards.sweeps import curve, run
 @pytest.fixture
 def figure(store: Store) -> Figure:
     """A small heatmap whose name has what XML must escape."""
-    sweep = run(store, {"learning_rate": [0.1]}, lambda _: curve(1.0, 1.0), name='a -- "b" <c> & \x01 $x$')
+    sweep = run(store, {"learning_rate": [0.1]}, lambda _: curve(1.0, 1.0), name='a -- "b" <c> & 实 $x$')
     return draw_heatmap(trial_table(store, sweep))
 
 

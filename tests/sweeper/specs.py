@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from sweeper.names import is_unshown
 from sweeper.spec import SweepSpec, parse_spec
 
 RATES = st.integers(1, 999).map(lambda thousandths: thousandths / 1000)
@@ -28,7 +29,7 @@ _SPACES = st.fixed_dictionaries(
 ).filter(bool)
 
 
-_NAMES = st.text(min_size=1, max_size=20).filter(lambda name: name.isprintable() and bool(name.strip()))
+_NAMES = st.text(min_size=1, max_size=20).filter(lambda name: bool(name.strip()) and not any(map(is_unshown, name)))
 
 
 @st.composite

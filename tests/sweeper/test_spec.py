@@ -332,3 +332,8 @@ def test_whatever_is_written_is_planned_or_refused_line_by_line(fields: dict[str
         problems = error.problems
     assert problems
     assert all(": " in line and "\n" not in line for line in problems)
+
+
+@pytest.mark.parametrize("name", ['实验 #1/日本 "x" <b>', "a\u3000b\u00a0c", "👩\u200d🔬", "$x$", "-"])
+def test_names_of_every_language_do(name: str) -> None:
+    assert parse_spec(written(name=name)).name == name
