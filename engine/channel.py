@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 
 from engine.protocol import Command, Event, Exit, Stop, Train, decode_command, encode
+from engine.shared_memory import mapped_segments, remove_segments
 
 _STDOUT, _STDERR = 1, 2
 ORPHANED = 70  # exit code when the supervisor has gone
@@ -81,5 +82,7 @@ class CommandReader:
         with self._lock:
             self._orphaned = True
             if self._training:
+                # Nobody is left to tidy up after ranks that end here.
+                remove_segments(mapped_segments([os.getpid()]))
                 os._exit(ORPHANED)
         self._commands.put(Exit())

@@ -92,7 +92,8 @@ def parse_spec(written: Any) -> SweepSpec:
         SpecError: one line for each fault, with the field, the value and the remedy.
     """
     if not isinstance(written, dict):
-        raise SpecError([f"spec: expected a mapping with name and space, got {type(written).__name__}; see the README"])
+        got = "nothing" if written is None else type(written).__name__
+        raise SpecError([f"spec: expected a mapping with name and space, got {got}; see docs/spec.md"])
     try:
         return SweepSpec.model_validate(written)
     except ValidationError as error:

@@ -77,6 +77,8 @@ def run(
 def _execute(
     store: Store, spec: SweepSpec, trials: list[TrialSpec], executor_name: str, address: str | None, console: Console
 ) -> SweepRecord:
+    if executor_name == "ray":
+        console.print(f"joining Ray at {address}" if address else "starting Ray", markup=False, highlight=False)
     with Interrupts() as interrupts, closing(make_executor(executor_name, address)) as executor:
         check_seating(trials, executor.capacity())
         interrupts.defer()

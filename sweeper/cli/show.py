@@ -14,7 +14,8 @@ from sweeper.cli.tables import measure, parameter, print_table
 from sweeper.store.store import open_store
 
 _SHOWN_TRIALS = 3
-_EXPLAINED = ("failed", "diverged")
+_ALWAYS_EXPLAINED = ("failed", "diverged")
+_EXPLAINED_IF_KNOWN = ("pending", "cancelled")
 
 
 @click.command()
@@ -59,7 +60,10 @@ def _print_trials(answer: Mapping[str, Any]) -> None:
         headers = ["trial", *headers]
         rows = [[trial["trial"], *row] for trial, row in zip(trials, rows, strict=True)]
     print_table(headers, rows, left=("trial", "state"))
-    explained = [trial for trial in trials if trial["state"] in _EXPLAINED or (alike and trial["reason"])]
+    explained = [trial for trial in trials if trial["state"] in _ALWAYS_EXPLAINED]
+    explained += [
+        t for t in trials if t["reason"] and t not in explained and (alike or t["state"] in _EXPLAINED_IF_KNOWN)
+    ]
     for line in _reasons(explained):
         click.echo(line)
 

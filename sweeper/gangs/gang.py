@@ -29,6 +29,7 @@ from engine.protocol import (
     decode_event,
     encode,
 )
+from engine.shared_memory import mapped_segments, remove_segments
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.launcher import WORKER, find_launcher
 from sweeper.gangs.processes import end_job, family
@@ -68,6 +69,7 @@ class Gang:
             )
         self._ready: Ready | None = None
         self._members: list[psutil.Process] = []
+        self._segments: set[Path] = set()
         self._noise: list[str] = []
         self._running = ""
 
@@ -82,6 +84,7 @@ class Gang:
             if isinstance(event, Ready):
                 self._ready = event
                 self._members = family(self._process.pid)
+                self._segments = mapped_segments(event.pids)
             elif not _concerns(event, job.trial_id):
                 continue
             if isinstance(event, Ended):
@@ -111,8 +114,9 @@ class Gang:
         self.kill()
 
     def kill(self) -> None:
-        """End the job now, to its last process."""
+        """End the job now, to its last process and its last piece of shared memory."""
         end_job(self._process, self._members)
+        remove_segments(self._segments)
         for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError, ValueError):
                 if pipe and not pipe.closed:

@@ -23,7 +23,6 @@ from sweeper.store.records import AttemptRecord, GangRecord, SweepRecord, TrialR
 from sweeper.trial import TrialSpec, TrialState, predecessors
 
 DEFAULT_URL = "sqlite:///sweeper.db"
-_PREFIX_LENGTH = 3
 _INSERT: dict[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
@@ -154,7 +153,7 @@ class Store:
         if reference == LATEST and sweeps:
             return sweeps[0]
         found = [s for s in sweeps if s.id == reference] or [s for s in sweeps if s.name == reference][:1]
-        if not found and len(reference) >= _PREFIX_LENGTH:
+        if not found and reference:
             found = [s for s in sweeps if s.id.startswith(reference)]
         if len(found) == 1:
             return found[0]

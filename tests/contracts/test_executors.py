@@ -13,6 +13,7 @@ import pytest
 
 from engine.config import TrainingConfig
 from engine.protocol import Ended, Failed, Point, Ready, Started
+from engine.shared_memory import mapped_segments
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Capacity, Executor, Job, JobEvent, Seats
 from sweeper.gangs.local import LocalExecutor
@@ -186,12 +187,15 @@ class TestExecutorContract:
     ) -> None:
         executor.start(job(tmp_path, "killed", workers=2, images=ENDLESS, points=10_000))
         pids = ranks_of(until_first_point(executor))
+        segments = mapped_segments(pids)
+        assert segments
         os.kill(pids[guilty], signal.SIGKILL)
         failed = drain(executor, "killed")["killed"][-1].event
         assert isinstance(failed, Failed)
         assert failed.rank == guilty
         assert "signal 9" in failed.reason
         assert not any(map(psutil.pid_exists, pids))
+        assert not any(segment.exists() for segment in segments)
 
     def test_the_next_job_runs_after_a_failure(self, executor: Executor, tmp_path: Path) -> None:
         executor.start(job(tmp_path, "next", workers=2))
@@ -212,13 +216,15 @@ class TestExecutorContract:
 def test_close_ends_running_and_idle_gangs(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TAG, str(tmp_path))
     executor = LocalExecutor(Capacity((Seats(3),))) if kind == "local" else RayExecutor(capacity=Capacity((Seats(3),)))
-    executor.start(job(tmp_path, "idle", workers=2))
+    executor.start(job(tmp_path, "idle"))
     drain(executor, "idle")
-    executor.start(job(tmp_path, "busy", images=ENDLESS, points=10_000))
-    until_first_point(executor)
+    executor.start(job(tmp_path, "busy", workers=2, images=ENDLESS, points=10_000))
+    busy = ranks_of(until_first_point(executor))
+    segments = mapped_segments(busy)
     executor.close()
     executor.close()
     assert eventually(lambda: not _others())
+    assert not any(segment.exists() for segment in segments)
     assert not any(isinstance(e.event, Ended | Failed) for e in executor.events(0.0))
 
 

@@ -110,8 +110,8 @@ def test_an_interrupt_leaves_no_process_and_a_store_that_lists_what_was_done(
     assert rows(tmp_path, "SELECT DISTINCT state FROM trial") == [("pending",)]
     assert {state for (state,) in rows(tmp_path, "SELECT state FROM attempt")} == {"interrupted"}
     assert _count(tmp_path, written) > 0
-    shown = sweeper("list")
-    assert "small" in shown.communicate()[0]
+    assert "interrupted" in sweeper("list").communicate()[0]
+    assert "pending: interrupted" in sweeper("show", "small").communicate()[0]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from engine.protocol import LAST_WORDS
+from engine.shared_memory import mapped_segments
 from sweeper.errors import LaunchError
 from sweeper.gangs.gang import killed, last_words
 from sweeper.gangs.launcher import Launcher, find_launcher
@@ -105,7 +106,11 @@ def test_ranks_end_when_their_supervisor_is_killed(tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "training\n"
-    assert len(processes_with("SWEEPER_TEST_TAG", tag)) >= 4  # the supervisor, mpiexec and two ranks at least
+    tagged = processes_with("SWEEPER_TEST_TAG", tag)
+    assert len(tagged) >= 4  # the supervisor, mpiexec and two ranks at least
+    segments = mapped_segments(member.pid for member in tagged)
+    assert segments
     psutil.Process(process.pid).send_signal(signal.SIGKILL)
     process.communicate()
     assert eventually(lambda: not processes_with("SWEEPER_TEST_TAG", tag))
+    assert not any(segment.exists() for segment in segments)
