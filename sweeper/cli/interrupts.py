@@ -22,8 +22,9 @@ class Interrupts:
 
     def __enter__(self) -> Interrupts:
         for number in _SIGNALS:
-            # A hang-up that is ignored already is so by nohup's wish.
-            if signal.getsignal(number) is not signal.SIG_IGN:
+            # A hang-up that is ignored already is so by nohup's wish. An ignored SIGINT is only a script's way of starting
+            # things in the background, and whoever sends one to this process means it.
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._handle)
         return self
 
