@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 # What MPICH and Open MPI call theirs; the names are random, so that no two jobs share one.
-_SEGMENT = re.compile(r"(/dev/shm/(?:mpich_|vader_segment|sm_segment)[^\s]+)$")
+_SEGMENT = re.compile(r"(/dev/shm/(?:mpich_|vader_segment|sm_segment)[^\s]+)(?: \(deleted\))?$")
 
 
 def mapped_segments(pids: Iterable[int]) -> set[Path]:

@@ -16,6 +16,7 @@ from engine.channel import CommandReader, EventWriter
 from engine.config import TrainingConfig
 from engine.idle import broadcast_text
 from engine.protocol import LAST_WORDS, Ended, Exit, Point, Ready, Started, Train, decode_command, encode
+from engine.shared_memory import mapped_segments, remove_segments
 
 
 def main() -> None:
@@ -35,6 +36,10 @@ def main() -> None:
 def _serve(comm: MPI.Comm, events: EventWriter) -> None:
     pids = comm.gather(os.getpid())
     hosts = comm.gather(MPI.Get_processor_name())
+    comm.Barrier()
+    # All ranks have MPICH's segments mapped and nobody opens them by name again: without names they end with the ranks,
+    # however these end. Open MPI opens its own when ranks first speak to each other, so they keep their names.
+    remove_segments(segment for segment in mapped_segments([os.getpid()]) if segment.name.startswith("mpich_"))
     if comm.rank != 0:
         while isinstance(command := decode_command(broadcast_text(comm, None)), Train):
             _train(command, comm, events)

@@ -22,8 +22,8 @@ class Interrupts:
 
     def __enter__(self) -> Interrupts:
         for number in _SIGNALS:
-            # A hang-up that is ignored already is so by nohup's wish. An ignored SIGINT is only a script's way of starting
-            # things in the background, and whoever sends one to this process means it.
+            # A hang-up that is ignored already is so by nohup's wish. A SIGINT is ignored in what a script starts in
+            # the background, and whoever sends one to this process all the same means it.
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._handle)
         return self

@@ -159,10 +159,11 @@ class TestStore:
         with pytest.raises(NotFoundError, match=f"sweep '{reference}': no such sweep in .*`sweeper list` shows"):
             store.find_sweep(reference)
 
-    def test_two_characters_are_too_few_for_a_beginning(self, store: Store) -> None:
+    def test_any_beginning_that_fits_one_sweep_will_do_and_nothing_is_none(self, store: Store) -> None:
         sweep_id, _ = added(store)
+        assert store.find_sweep(sweep_id[0]).id == sweep_id
         with pytest.raises(NotFoundError):
-            store.find_sweep(sweep_id[:2])
+            store.find_sweep("")
 
     def test_a_beginning_that_fits_several_is_refused(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         ids = iter(["abcd0001", "abcd0002"])

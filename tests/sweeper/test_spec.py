@@ -124,8 +124,8 @@ def test_a_key_that_is_near_none_lists_them_all() -> None:
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (None, "spec: expected a mapping with name and space, got NoneType; see the README"),
-        ([1], "spec: expected a mapping with name and space, got list; see the README"),
+        (None, "spec: expected a mapping with name and space, got nothing; see docs/spec.md"),
+        ([1], "spec: expected a mapping with name and space, got list; see docs/spec.md"),
         ({"name": "mine"}, "space: is missing; add it"),
         ({"space": {"seed": [1]}}, "name: is missing; add it"),
         (written({}), "space: is empty; give at least one field with its values, such as learning_rate: [0.1, 0.2]"),

@@ -130,8 +130,8 @@ def test_an_assignment_has_its_value_read_as_yaml() -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("", "spec: expected a mapping with name and space, got NoneType; see the README"),
-        ("- 1", "spec: expected a mapping with name and space, got list; see the README"),
+        ("", "spec: expected a mapping with name and space, got nothing; see docs/spec.md"),
+        ("- 1", "spec: expected a mapping with name and space, got list; see docs/spec.md"),
         ("name: [x\nspace: {", " line 2: expected ',' or ']', but got ':'; correct the YAML there"),
         ("name: x\n\tspace: 1", " line 2: found character '\\t' that cannot start any token; correct the YAML there"),
         ("name: x\nname: y", ' line 2: found duplicate key "name"; keep one of them'),
