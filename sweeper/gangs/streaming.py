@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -33,7 +34,7 @@ class GangHandle(Protocol):
         """End the gang, idle or not, and give its seats back."""
 
 
-class StreamingExecutor:
+class StreamingExecutor(ABC):
     """An executor whose gangs are iterated by threads; subclasses say what a gang is and where it sits.
 
     A gang whose job has ended stays for the next job of the same shape, until its seats are needed for another.
@@ -49,18 +50,18 @@ class StreamingExecutor:
         self._opening: dict[str, Seats] = {}
         self._idle: list[_Seated] = []
 
+    @abstractmethod
     def capacity(self) -> Capacity:
         """What may be used."""
-        raise NotImplementedError
 
     @property
     def _scattered(self) -> bool:
         """Whether free seats may lie on several hosts, so that only a host with enough of them helps."""
         return len(self.capacity().hosts) > 1
 
+    @abstractmethod
     def open_gang(self, job: Job) -> GangHandle:
         """A new gang for jobs of this shape; called in the job's thread."""
-        raise NotImplementedError
 
     def start(self, job: Job) -> None:
         """Begin a job in a thread of its own."""
