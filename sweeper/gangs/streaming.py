@@ -54,11 +54,6 @@ class StreamingExecutor(ABC):
     def capacity(self) -> Capacity:
         """What may be used."""
 
-    @property
-    def _scattered(self) -> bool:
-        """Whether free seats may lie on several hosts, so that only a host with enough of them helps."""
-        return len(self.capacity().hosts) > 1
-
     @abstractmethod
     def open_gang(self, job: Job) -> GangHandle:
         """A new gang for jobs of this shape; called in the job's thread."""
@@ -172,10 +167,10 @@ class StreamingExecutor(ABC):
 
     def _make_room(self, job: Job) -> list[_Seated]:
         """Idle gangs, longest idle first, whose seats a new one for `job` needs; called under the lock."""
-        leaving = []
+        capacity, leaving = self.capacity(), []
         sitting = [*(seated.job.need for seated in (*self._busy.values(), *self._idle)), *self._opening.values()]
         taken = sum(sitting, Seats(0))
-        while self._idle and (self._scattered or not job.need.fits(self.capacity().total - taken)):
+        while self._idle and (_scattered(capacity) or not job.need.fits(capacity.total - taken)):
             leaving.append(self._idle.pop(0))
             taken -= leaving[-1].job.need
         return leaving
@@ -184,7 +179,7 @@ class StreamingExecutor(ABC):
         with self._lock:
             self._busy.pop(job.trial_id, None)
             # Where seats are scattered, a gang that is being opened may wait for just these.
-            needed = self._scattered and self._opening
+            needed = self._opening and _scattered(self.capacity())
             if reusable and not needed and not self._closing.is_set():
                 self._idle.append(seated)
                 return
@@ -206,3 +201,8 @@ class _Seated:
             its.cpus_per_worker,
             its.gpus_per_worker,
         )
+
+
+def _scattered(capacity: Capacity) -> bool:
+    """Whether free seats may lie on several hosts, so that only a host with enough of them helps."""
+    return len(capacity.hosts) > 1
