@@ -1,0 +1,1 @@
+"""The compiled operators against what torch offers for the same work."""

@@ -1,0 +1,43 @@
+"""Operators of the training core in C++ and CUDA: realignment in place, and fully connected layers in fused passes.
+
+The names below load torch and the compiled operators when first used; `cuda_ext.build` needs neither.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cuda_ext.load import ExtensionError
+    from cuda_ext.modules import FusedLinear, FusedMLP
+    from cuda_ext.ops import (
+        empty_augmented,
+        fused_linear,
+        fused_mlp,
+        shift_left,
+        shift_left_,
+        shift_right,
+        shift_right_,
+    )
+
+__all__ = [
+    "ExtensionError",
+    "FusedLinear",
+    "FusedMLP",
+    "empty_augmented",
+    "fused_linear",
+    "fused_mlp",
+    "shift_left",
+    "shift_left_",
+    "shift_right",
+    "shift_right_",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'cuda_ext' has no attribute {name!r}")
+    from importlib import import_module
+
+    home = {"ExtensionError": "load", "FusedLinear": "modules", "FusedMLP": "modules"}.get(name, "ops")
+    return getattr(import_module(f"cuda_ext.{home}"), name)

@@ -1,0 +1,172 @@
+"""Builds the operators: `python -m cuda_ext.build`, and from setup.py when the project is installed.
+
+CUDA kernels are built where torch has CUDA and nvcc is there, or as `--cuda`, `--no-cuda` or SWEEPER_CUDA (1 or 0) say;
+no GPU is needed. Architectures: `--arch`, else TORCH_CUDA_ARCH_LIST, else all of 7.0 to 10.0 that this nvcc knows. A build
+works in a folder of its own and puts its result in place at the end, so that a killed one leaves nothing that matters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cuda_ext import artifact
+
+if TYPE_CHECKING:
+    from setuptools import Extension
+
+_ARCHITECTURES = ("7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0")
+_OPTIMISED = ["-O3", "-std=c++20"]
+
+
+class BuildError(RuntimeError):
+    """The operators cannot be built here; the message says what is missing."""
+
+
+def wants_cuda(asked: bool | None = None) -> bool:
+    """Whether to build the CUDA kernels.
+
+    Raises:
+        BuildError: they are asked for, and torch has no CUDA or there is no nvcc.
+    """
+    import torch
+    from torch.utils.cpp_extension import CUDA_HOME
+
+    if asked is None and os.environ.get("SWEEPER_CUDA"):
+        asked = os.environ["SWEEPER_CUDA"] == "1"
+    compiler = CUDA_HOME is not None and (Path(CUDA_HOME) / "bin" / "nvcc").exists()
+    possible = torch.version.cuda is not None and compiler
+    if asked and not possible:
+        missing = "this torch is a build without CUDA" if torch.version.cuda is None else "there is no nvcc"
+        raise BuildError(f"CUDA kernels are asked for, and {missing}; leave out --cuda and SWEEPER_CUDA, or install it")
+    return possible if asked is None else asked
+
+
+def architectures(known: str) -> str:
+    """Of 7.0 to 10.0 those in `known` (what `nvcc --list-gpu-code` prints), the newest also for later GPUs."""
+    codes = set(known.split())
+    chosen = [name for name in _ARCHITECTURES if f"sm_{name.replace('.', '')}" in codes]
+    if not chosen:
+        raise BuildError(f"this nvcc knows none of the architectures {', '.join(_ARCHITECTURES)}; name one with --arch")
+    return ";".join(chosen) + "+PTX"
+
+
+def extension(cuda: bool) -> Extension:
+    """The library as setuptools builds it: no pybind, and so no Python headers."""
+    import torch
+    from torch.utils.cpp_extension import CUDA_HOME, CppExtension, CUDAExtension
+
+    root = artifact.HERE.parent
+    sources = [str(file.relative_to(root)) for file in artifact.source_files(cuda)]
+    compile_args: dict[str, list[str]] = {"cxx": [*_OPTIMISED, "-fvisibility=hidden"]}
+    if not cuda:
+        made = CppExtension("cuda_ext._operators", sources, extra_compile_args=compile_args, py_limited_api=True)
+    else:
+        if "TORCH_CUDA_ARCH_LIST" not in os.environ:
+            nvcc = [str(Path(CUDA_HOME) / "bin" / "nvcc"), "--list-gpu-code"]
+            os.environ["TORCH_CUDA_ARCH_LIST"] = architectures(subprocess.check_output(nvcc, text=True))
+        compile_args["nvcc"] = [*_OPTIMISED, "--threads=2"]
+        # torch's own wheels bring headers that a bare toolkit lacks.
+        packages = Path(sysconfig.get_paths()["purelib"]) / "nvidia"
+        headers = sorted(str(folder) for folder in packages.glob("*/include"))
+        made = CUDAExtension(
+            "cuda_ext._operators", sources, include_dirs=headers, extra_compile_args=compile_args, py_limited_api=True
+        )
+    # Only what links without Python: torch's extension helper names its Python library too.
+    made.libraries = [name for name in made.libraries if name != "torch_python"]
+    made.depends = [str(file.relative_to(root)) for file in artifact.SOURCES.rglob("*.h*")]
+    made.built = artifact.Built(torch.__version__, artifact.source_digest(), cuda)
+    return made
+
+
+def build_command() -> type:
+    """setuptools' build_ext that names the library plainly and writes the note beside it."""
+    from torch.utils.cpp_extension import BuildExtension
+
+    class BuildOperators(BuildExtension):  # type: ignore[misc]
+        def __init__(self, *arguments: object, **options: object) -> None:
+            options.setdefault("no_python_abi_suffix", True)
+            options.setdefault("use_ninja", _has_ninja())
+            super().__init__(*arguments, **options)
+
+        def get_ext_filename(self, ext_name: str) -> str:
+            return str(Path(*ext_name.split(".")[:-1]) / artifact.LIBRARY)
+
+        def run(self) -> None:
+            super().run()
+            for made in self.extensions:
+                made.built.write(Path(self.get_ext_fullpath(made.name)).parent)
+
+    return BuildOperators
+
+
+def _has_ninja() -> bool:
+    from torch.utils.cpp_extension import is_ninja_available
+
+    return bool(is_ninja_available())
+
+
+def build(cuda: bool | None, verbose: bool = False) -> artifact.Built:
+    """Compile in a temporary folder, then put library and note beside this file.
+
+    Raises:
+        BuildError: no compiler, or it fails; with `verbose` false the message ends with what it said.
+    """
+    made = extension(wants_cuda(cuda))
+    with tempfile.TemporaryDirectory(prefix="sweeper-build-") as work:
+        script = (
+            "from setuptools import setup; from cuda_ext.build import build_command, extension; "
+            f"setup(name='operators', packages=[], ext_modules=[extension({made.built.cuda})], "
+            "cmdclass={'build_ext': build_command()})"
+        )
+        command = [sys.executable, "-c", script, "build_ext", "--build-lib", work, "--build-temp", f"{work}/objects"]
+        paths = os.pathsep.join([str(artifact.HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+        done = subprocess.run(
+            command,
+            cwd=artifact.HERE.parent,
+            env={**os.environ, "PYTHONPATH": paths},
+            stdout=None if verbose else subprocess.PIPE,
+            stderr=None if verbose else subprocess.STDOUT,
+            text=True,
+        )
+        if done.returncode:
+            raise BuildError(f"the compiler failed\n{(done.stdout or '')[-4000:]}")
+        unfinished = artifact.HERE / f"{artifact.LIBRARY}.{os.getpid()}"
+        unfinished.write_bytes((Path(work) / "cuda_ext" / artifact.LIBRARY).read_bytes())
+        os.replace(unfinished, artifact.HERE / artifact.LIBRARY)
+        made.built.write(artifact.HERE)
+    built: artifact.Built = made.built
+    return built
+
+
+def main() -> int:
+    """Build, and say what was built."""
+    parser = argparse.ArgumentParser(prog="python -m cuda_ext.build", description="Builds the compiled operators.")
+    kernels = parser.add_mutually_exclusive_group()
+    kernels.add_argument("--cuda", action="store_true", default=None, help="with CUDA kernels, or fail")
+    kernels.add_argument("--no-cuda", dest="cuda", action="store_false", help="without CUDA kernels")
+    parser.add_argument(
+        "--arch", help="CUDA architectures, such as 8.0;9.0; all that nvcc knows from 7.0 to 10.0 otherwise"
+    )
+    parser.add_argument("--verbose", action="store_true", help="show the compiler's output")
+    given = parser.parse_args()
+    if given.arch:
+        os.environ["TORCH_CUDA_ARCH_LIST"] = given.arch
+    try:
+        built = build(given.cuda, given.verbose)
+    except BuildError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    kernels_built = "with CUDA kernels" if built.cuda else "for CPUs"
+    sys.stdout.write(f"built the operators {kernels_built}, for torch {built.torch}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+// Kernels of the fully connected layers, and what the host side hands them. No torch here, so that it compiles quickly.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace sweeper::cuda {
+
+enum class Element { kFloat, kDouble, kBFloat16, kHalf };
+enum class Activation { kNone, kRelu, kGelu, kSigmoid };
+
+// A matrix of any layout: element (i, j) lies at data + i * row + j * column.
+struct View {
+  void* data;
+  int64_t row;
+  int64_t column;
+};
+
+// A layer as a kernel sees it. `weight` is the augmented [outputs, 1 + inputs] matrix, bias first.
+// What the backward pass needs of the activation: for ReLU a bit for each output, eight a byte, a row every `pitch`
+// bytes; for GELU the value before it [rows, outputs]; for sigmoid the output.
+struct Layer {
+  View weight;
+  View output;            // [rows, outputs]
+  View before;            // GELU's argument
+  uint8_t* positive;      // ReLU's bits
+  int64_t pitch;
+  int64_t inputs;
+  int64_t outputs;
+  Activation activation;
+};
+
+// One product of several that go in one launch; see ProductRole for what is multiplied.
+enum class ProductRole {
+  kForward,      // output = activation([1, input] weight^T)
+  kInput,        // input gradient = gradient weight, without the bias column
+  kWeight,       // weight gradient = gradient^T [1, input]
+};
+
+struct SmallProduct {
+  ProductRole role;
+  bool differentiate;     // `gradient` is that of the output: multiply by the activation's derivative on the way
+  int64_t rows;
+  Layer layer;
+  View input;             // [rows, inputs]
+  View gradient;          // [rows, outputs]
+  View result;            // input gradient or weight gradient
+};
+
+constexpr int kMostLayers = 8;
+
+// All products of `products` in one launch, each tile of each by its own block.
+cudaError_t run_small_products(Element element, const SmallProduct* products, int count, cudaStream_t stream);
+
+struct SmallStack {
+  Layer layers[kMostLayers];
+  View gradients[kMostLayers];   // [rows, outputs] of each layer before its activation
+  int count;
+  int64_t rows;
+  View input;
+  View gradient;                 // of the last layer's output
+};
+
+// A whole stack in one launch, a few rows a block: the outputs of all layers, or the gradients before each activation.
+cudaError_t run_small_forward(Element element, const SmallStack& stack, cudaStream_t stream);
+cudaError_t run_small_backward(Element element, const SmallStack& stack, cudaStream_t stream);
+bool fits_small_stack(Element element, const int64_t* widths, int count, int64_t rows);
+
+// output = activation(output), with what the backward pass needs of it; `layer.output` holds the argument. [rows, outputs]
+cudaError_t run_activation(Element element, const Layer& layer, int64_t rows, cudaStream_t stream);
+
+// result = gradient * activation'(...); `result` contiguous [rows, outputs].
+cudaError_t run_activation_gradient(
+    Element element, const Layer& layer, int64_t rows, View gradient, void* result, cudaStream_t stream);
+
+}  // namespace sweeper::cuda

@@ -1,0 +1,19 @@
+// The operators' schemas. Kernels register themselves in the files of their device; what autograd and tracing need is in
+// ops.py.
+#include <torch/library.h>
+
+TORCH_LIBRARY(sweeper, m) {
+  m.def("shift_right_(Tensor(a!) storage, int rows, int cols, float fill=1.0, *, str algorithm='single-pass') -> ()");
+  m.def("shift_left_(Tensor(a!) storage, int rows, int cols, *, str algorithm='single-pass') -> ()");
+  m.def("shift_right(Tensor x, float fill=1.0) -> Tensor");
+  m.def("shift_left(Tensor x) -> Tensor");
+  // Outputs of all layers, the last one last, and what the backward pass needs of each activation.
+  m.def("fused_mlp(Tensor x, Tensor[] weights, str[] activations) -> (Tensor[], Tensor[])");
+  m.def(
+      "fused_mlp_backward(Tensor grad, Tensor x, Tensor[] weights, Tensor[] outputs, Tensor[] saved, "
+      "str[] activations, bool needs_input) -> (Tensor, Tensor[])");
+  m.def("fused_linear(Tensor x, Tensor weight, str activation='none') -> (Tensor, Tensor)");
+  m.def(
+      "fused_linear_backward(Tensor grad, Tensor x, Tensor weight, Tensor output, Tensor saved, str activation, "
+      "bool needs_input) -> (Tensor, Tensor)");
+}

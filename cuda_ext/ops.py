@@ -1,0 +1,266 @@
+"""The compiled operators as functions, with what tracing and autograd need to know of them.
+
+All take float32, float64, bfloat16 and float16, on the CPU and on CUDA. `weight` is the paper's augmented matrix
+[outputs, 1 + inputs], bias first (section 4); make it with `empty_augmented`, whose memory products like best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from cuda_ext.load import ExtensionError, load_operators
+
+_BUILT = load_operators()
+_NAMESPACE = torch.ops.sweeper
+ACTIVATIONS = ("none", "relu", "gelu", "sigmoid")
+ALIGNMENT_BYTES = 16
+_BITS_ROW = 128  # ReLU's bits come in rows of whole 16 bytes
+
+
+def shift_right_(storage: Tensor, rows: int, cols: int, fill: float = 1.0, *, algorithm: str = "single-pass") -> None:
+    """Make room, in place, for a first column of `fill`: the matrix [rows, cols] at the start becomes [rows, 1 + cols].
+
+    Args:
+        storage: contiguous, of at least rows * (cols + 1) elements; what lies behind these stays as it is.
+        rows, cols: of the matrix that `storage` begins with, row by row.
+        fill: the new column's value.
+        algorithm: "single-pass", or "paper" for the two kernels of the paper's section 4.2, which need a helper of
+            rows * (rows - 1) / 2 elements and are right only where rows <= cols + 1.
+
+    Raises:
+        RuntimeError: a wrong type, device, layout, capacity or shape.
+    """
+    _need_kernels(storage)
+    _NAMESPACE.shift_right_(storage, rows, cols, fill, algorithm=algorithm)
+
+
+def shift_left_(storage: Tensor, rows: int, cols: int, *, algorithm: str = "single-pass") -> None:
+    """Take the first column away, in place: the matrix [rows, 1 + cols] at the start of `storage` becomes [rows, cols].
+
+    What lies behind these rows * cols elements stays as it is. Arguments and errors as for `shift_right_`; the paper's
+    algorithm is that of its section 4.3.
+    """
+    _need_kernels(storage)
+    _NAMESPACE.shift_left_(storage, rows, cols, algorithm=algorithm)
+
+
+def shift_right(x: Tensor, fill: float = 1.0) -> Tensor:
+    """A new matrix [rows, 1 + cols] of `fill` and x [rows, cols], of any strides. Differentiable."""
+    result: Tensor = _NAMESPACE.shift_right(x, fill)
+    return result
+
+
+def shift_left(x: Tensor) -> Tensor:
+    """A new matrix [rows, cols] of x [rows, 1 + cols], of any strides, without its first column. Differentiable."""
+    result: Tensor = _NAMESPACE.shift_left(x)
+    return result
+
+
+def fused_linear(x: Tensor, weight: Tensor, activation: str = "none") -> Tensor:
+    """activation([1, x] weight^T): a fully connected layer as one product, forward and backward. Differentiable, once.
+
+    Args:
+        x: [..., inputs].
+        weight: [outputs, 1 + inputs], bias first, of x's type and on its device. Right for every layout; fast for that of
+            `empty_augmented`.
+        activation: "none", "relu", "gelu" (the tanh approximation) or "sigmoid".
+
+    Returns:
+        [..., outputs]. Under autocast, x and weight are cast first.
+
+    Raises:
+        RuntimeError: a wrong type, device, layout or shape.
+    """
+    _need_kernels(x)
+    x, weight = _autocast(x, weight)
+    output: Tensor = _NAMESPACE.fused_linear(_as_rows(x), weight, activation)[0]
+    return output.reshape(*x.shape[:-1], output.shape[-1])
+
+
+def fused_mlp(x: Tensor, weights: Sequence[Tensor], activations: Sequence[str]) -> Tensor:
+    """`fused_linear` for layer after layer, as one operator: a layer's gradients pass through the activation before it,
+    and become its bias's gradient, within the product that makes them.
+
+    Args and errors as for `fused_linear`; one weight and one activation a layer.
+    """
+    _need_kernels(x)
+    x, *cast = _autocast(x, *weights)
+    output: Tensor = _NAMESPACE.fused_mlp(_as_rows(x), cast, list(activations))[0][-1]
+    return output.reshape(*x.shape[:-1], output.shape[-1])
+
+
+def empty_augmented(
+    outputs: int, inputs: int, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None
+) -> Tensor:
+    """An uninitialised augmented weight [outputs, 1 + inputs] in the layout that products like.
+
+    It is stored by columns: the bias first, as one dense vector, then a dense vector for each input, each beginning on a
+    multiple of 16 bytes. So both the bias and the matrix after it are aligned, which no row-major matrix of 1 + inputs
+    columns can offer.
+    """
+    dtype = dtype or torch.get_default_dtype()
+    step = ALIGNMENT_BYTES // dtype.itemsize
+    leading = max(step, -(-outputs // step) * step)
+    return torch.empty(1 + inputs, leading, dtype=dtype, device=device).t()[:outputs]
+
+
+def _as_rows(x: Tensor) -> Tensor:
+    return x if x.dim() == 2 else x.reshape(x.shape[:-1].numel(), x.shape[-1])
+
+
+def _need_kernels(tensor: Tensor) -> None:
+    if tensor.is_cuda and not _BUILT.cuda:
+        raise ExtensionError("the operators were built without CUDA kernels", "run `python -m cuda_ext.build --cuda`")
+
+
+def _autocast(*tensors: Tensor) -> tuple[Tensor, ...]:
+    device = tensors[0].device.type
+    if not torch.is_autocast_enabled(device):
+        return tensors
+    dtype = torch.get_autocast_dtype(device)
+    return tuple(tensor.to(dtype) if tensor.dtype == torch.float32 else tensor for tensor in tensors)
+
+
+# What follows tells torch.compile the operators' results without running them, and autograd their gradients.
+
+
+@torch.library.register_fake("sweeper::shift_right_")
+def _shift_right_in_place(
+    storage: Tensor, rows: int, cols: int, fill: float = 1.0, *, algorithm: str = "single-pass"
+) -> None:
+    return None
+
+
+@torch.library.register_fake("sweeper::shift_left_")
+def _shift_left_in_place(storage: Tensor, rows: int, cols: int, *, algorithm: str = "single-pass") -> None:
+    return None
+
+
+@torch.library.register_fake("sweeper::shift_right")
+def _shift_right_shape(x: Tensor, fill: float = 1.0) -> Tensor:
+    return x.new_empty(x.shape[0], x.shape[1] + 1)
+
+
+@torch.library.register_fake("sweeper::shift_left")
+def _shift_left_shape(x: Tensor) -> Tensor:
+    return x.new_empty(x.shape[0], x.shape[1] - 1)
+
+
+def _saved_shape(x: Tensor, outputs: int, activation: str) -> Tensor:
+    if activation == "gelu":
+        return x.new_empty(x.shape[0], outputs)
+    if activation == "relu" and x.is_cuda:
+        pitch = (outputs + _BITS_ROW - 1) // _BITS_ROW * (_BITS_ROW // 8)
+        return x.new_empty(x.shape[0], pitch, dtype=torch.uint8)
+    return x.new_empty(0)
+
+
+@torch.library.register_fake("sweeper::fused_linear")
+def _fused_linear_shape(x: Tensor, weight: Tensor, activation: str = "none") -> tuple[Tensor, Tensor]:
+    outputs = weight.shape[0]
+    return x.new_empty(x.shape[0], outputs), _saved_shape(x, outputs, activation)
+
+
+@torch.library.register_fake("sweeper::fused_mlp")
+def _fused_mlp_shape(x: Tensor, weights: list[Tensor], activations: list[str]) -> tuple[list[Tensor], list[Tensor]]:
+    shapes = [_fused_linear_shape(x, *layer) for layer in zip(weights, activations, strict=True)]
+    return [output for output, _ in shapes], [saved for _, saved in shapes]
+
+
+@torch.library.register_fake("sweeper::fused_linear_backward")
+def _fused_linear_backward_shape(
+    grad: Tensor, x: Tensor, weight: Tensor, output: Tensor, saved: Tensor, activation: str, needs_input: bool
+) -> tuple[Tensor, Tensor]:
+    return _input_gradient_shape(x, needs_input), _like(weight)
+
+
+@torch.library.register_fake("sweeper::fused_mlp_backward")
+def _fused_mlp_backward_shape(
+    grad: Tensor,
+    x: Tensor,
+    weights: list[Tensor],
+    outputs: list[Tensor],
+    saved: list[Tensor],
+    activations: list[str],
+    needs_input: bool,
+) -> tuple[Tensor, list[Tensor]]:
+    return _input_gradient_shape(x, needs_input), [_like(weight) for weight in weights]
+
+
+def _input_gradient_shape(x: Tensor, needs_input: bool) -> Tensor:
+    return x.new_empty(x.shape) if needs_input else x.new_empty(0)
+
+
+def _like(weight: Tensor) -> Tensor:
+    return torch.empty_strided(weight.shape, weight.stride(), dtype=weight.dtype, device=weight.device)
+
+
+def _shift_right_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    return None
+
+
+def _shift_right_backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+    return shift_left(grad), None
+
+
+def _shift_left_backward(ctx: Any, grad: Tensor) -> Tensor:
+    return shift_right(grad, 0.0)
+
+
+torch.library.register_autograd("sweeper::shift_right", _shift_right_backward, setup_context=_shift_right_setup)
+torch.library.register_autograd("sweeper::shift_left", _shift_left_backward)
+
+
+def _keeps_output(x: Tensor, activation: str) -> bool:
+    return activation == "sigmoid" or (activation == "relu" and not x.is_cuda)
+
+
+def _fused_linear_setup(ctx: Any, inputs: tuple[Tensor, Tensor, str], output: tuple[Tensor, Tensor]) -> None:
+    x, weight, ctx.activation = inputs
+    result, saved = output
+    ctx.save_for_backward(x, weight, result if _keeps_output(x, ctx.activation) else saved, saved)
+
+
+def _fused_linear_backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor | None, Tensor, None]:
+    x, weight, output, saved = ctx.saved_tensors
+    needs_input = ctx.needs_input_grad[0]
+    to_input, to_weight = _NAMESPACE.fused_linear_backward(grad, x, weight, output, saved, ctx.activation, needs_input)
+    return to_input if needs_input else None, to_weight, None
+
+
+torch.library.register_autograd("sweeper::fused_linear", _fused_linear_backward, setup_context=_fused_linear_setup)
+
+
+def _fused_mlp_setup(
+    ctx: Any, inputs: tuple[Tensor, list[Tensor], list[str]], output: tuple[list[Tensor], list[Tensor]]
+) -> None:
+    x, weights, ctx.activations = inputs
+    outputs, saved = output
+    top = outputs[-1] if _keeps_output(x, ctx.activations[-1]) else saved[-1]
+    ctx.layers = len(weights)
+    ctx.save_for_backward(x, *weights, *outputs[:-1], top, *saved)
+
+
+def _fused_mlp_backward(ctx: Any, grads: list[Tensor], _: Any) -> tuple[Tensor | None, list[Tensor], None]:
+    x, *kept = ctx.saved_tensors
+    weights, outputs, saved = (list(kept[i * ctx.layers : (i + 1) * ctx.layers]) for i in range(3))
+    needs_input = ctx.needs_input_grad[0]
+    to_input, to_weights = _NAMESPACE.fused_mlp_backward(
+        grads[-1], x, weights, outputs, saved, ctx.activations, needs_input
+    )
+    return to_input if needs_input else None, to_weights, None
+
+
+torch.library.register_autograd("sweeper::fused_mlp", _fused_mlp_backward, setup_context=_fused_mlp_setup)
+
+
+def _no_second_derivative(*_: Any) -> Any:
+    raise RuntimeError("fused_linear and fused_mlp have no second derivative; use nn.Linear where it is needed")
+
+
+for _name in ("fused_linear_backward", "fused_mlp_backward"):
+    torch.library.register_autograd(f"sweeper::{_name}", _no_second_derivative)
