@@ -8,7 +8,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SWEEP := experiments/quickstart/sweep.yaml
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
-DESCRIPTION := pyproject.toml constraints.txt
+DESCRIPTION := pyproject.toml setup.py constraints.txt
+# Installing builds the operators; this does it again where their sources or torch have changed since.
+OPERATORS := $(BIN)/python -m cuda_ext.build --if-needed
 
 .PHONY: default env demo lint test ci bench clean
 .DELETE_ON_ERROR:
@@ -20,17 +22,21 @@ $(BIN)/python:
 # The stamps say for which description of the project the environment was made.
 $(VENV)/installed: $(DESCRIPTION) | $(BIN)/python
 	@echo 'installing into $(VENV); the first time this takes a minute or a few'
-	$(INSTALL) --editable '.[mpich]'
+	$(INSTALL) torch setuptools ninja
+	$(INSTALL) --no-build-isolation --editable '.[mpich]'
 	@touch $@
 
 $(VENV)/installed-test: $(DESCRIPTION) | $(BIN)/python
 	@echo 'installing into $(VENV); the first time this takes a minute or a few'
-	$(INSTALL) --editable '.[mpich,test]'
+	$(INSTALL) torch setuptools ninja
+	$(INSTALL) --no-build-isolation --editable '.[mpich,test]'
 	@touch $@ $(VENV)/installed
 
 env: $(VENV)/installed-test
+	@$(OPERATORS)
 
 demo: $(VENV)/installed
+	@$(OPERATORS)
 	$(BIN)/sweeper run $(SWEEP)
 	@echo
 	@echo figures:
@@ -53,6 +59,7 @@ ci: lint test
 bench: env
 	$(BIN)/python -m benchmarks.store
 	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m benchmarks.cuda_ext
 
 clean:
-	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build *.egg-info cuda_ext/_operators.* .mypy_cache .ruff_cache .pytest_cache .hypothesis

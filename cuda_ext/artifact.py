@@ -1,4 +1,4 @@
-"""The compiled operators as files: the library, and a note beside it of what it was built from. Needs no torch."""
+"""The compiled operators as files: the library, and a note beside it of what it was built from. Imports no torch."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 HERE = Path(__file__).parent
 SOURCES = HERE / "csrc"
 LIBRARY = "_operators.so"
 NOTE = "_operators.json"
+REMEDY = "run `python -m cuda_ext.build`"
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,25 @@ def source_files(cuda: bool) -> list[Path]:
     return files + sorted([*(SOURCES / "cuda").glob("*.cpp"), *(SOURCES / "cuda").glob("*.cu")]) if cuda else files
 
 
-def source_digest() -> str:
-    """Of all sources, headers too."""
+def source_digest(cuda: bool) -> str:
+    """Of all sources of such a library, headers too."""
     digest = hashlib.sha256()
-    for file in sorted(path for path in SOURCES.rglob("*") if path.is_file()):
+    for file in sorted(path for path in (SOURCES.rglob("*") if cuda else SOURCES.glob("*")) if path.is_file()):
         digest.update(file.relative_to(SOURCES).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+def problem(folder: Path = HERE) -> str | None:
+    """Why the library in `folder` is not the one to load here; None where it is."""
+    note = read_note(folder)
+    if note is None or not (folder / LIBRARY).exists():
+        return "the compiled operators are missing"
+    try:
+        installed = version("torch")
+    except PackageNotFoundError:
+        return "the compiled operators need torch, and it is not installed"
+    if note.torch != installed:
+        return f"the compiled operators are for torch {note.torch}, and torch is {installed}"
+    if note.sources != source_digest(note.cuda):
+        return "the compiled operators are older than their sources"
+    return None

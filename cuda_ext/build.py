@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 import sysconfig
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,12 +61,12 @@ def architectures(known: str) -> str:
 
 def extension(cuda: bool) -> Extension:
     """The library as setuptools builds it: no pybind, and so no Python headers."""
-    import torch
     from torch.utils.cpp_extension import CUDA_HOME, CppExtension, CUDAExtension
 
     root = artifact.HERE.parent
     sources = [str(file.relative_to(root)) for file in artifact.source_files(cuda)]
-    compile_args: dict[str, list[str]] = {"cxx": [*_OPTIMISED, "-fvisibility=hidden"]}
+    # OpenMP's pragmas are compiled in, and its runtime is torch's own: linking another would give two pools of threads.
+    compile_args: dict[str, list[str]] = {"cxx": [*_OPTIMISED, "-fvisibility=hidden", "-fopenmp", "-g0"]}
     if not cuda:
         made = CppExtension("cuda_ext._operators", sources, extra_compile_args=compile_args, py_limited_api=True)
     else:
@@ -80,9 +82,21 @@ def extension(cuda: bool) -> Extension:
         )
     # Only what links without Python: torch's extension helper names its Python library too.
     made.libraries = [name for name in made.libraries if name != "torch_python"]
+    made.extra_link_args = [*(made.extra_link_args or []), *_shared_runtime()]
     made.depends = [str(file.relative_to(root)) for file in artifact.SOURCES.rglob("*.h*")]
-    made.built = artifact.Built(torch.__version__, artifact.source_digest(), cuda)
+    made.built = artifact.Built(version("torch"), artifact.source_digest(cuda), cuda)
     return made
+
+
+def _shared_runtime() -> list[str]:
+    """The compiler's shared C++ runtime by its path: one linked in statically could not catch what torch throws."""
+    name = "libstdc++.so.6"
+    compiler = shlex.split(os.environ.get("CXX", "g++"))
+    try:
+        found = subprocess.run([*compiler, f"-print-file-name={name}"], capture_output=True, text=True).stdout.strip()
+    except OSError:
+        return []
+    return [found] if os.path.isabs(found) else []
 
 
 def build_command() -> type:
@@ -154,8 +168,11 @@ def main() -> int:
     parser.add_argument(
         "--arch", help="CUDA architectures, such as 8.0;9.0; all that nvcc knows from 7.0 to 10.0 otherwise"
     )
+    parser.add_argument("--if-needed", action="store_true", help="only where they are missing or stale")
     parser.add_argument("--verbose", action="store_true", help="show the compiler's output")
     given = parser.parse_args()
+    if given.if_needed and artifact.problem() is None:
+        return 0
     if given.arch:
         os.environ["TORCH_CUDA_ARCH_LIST"] = given.arch
     try:

@@ -8,13 +8,11 @@ import torch
 
 from cuda_ext import artifact
 
-REMEDY = "run `python -m cuda_ext.build`"
-
 
 class ExtensionError(RuntimeError):
     """The compiled operators are missing, stale, damaged, or lack what the tensors need. `remedy` says what mends it."""
 
-    def __init__(self, problem: str, remedy: str = REMEDY) -> None:
+    def __init__(self, problem: str, remedy: str = artifact.REMEDY) -> None:
         super().__init__(f"{problem}: {remedy}")
         self.problem = problem
         self.remedy = remedy
@@ -27,15 +25,11 @@ def load_operators() -> artifact.Built:
     Raises:
         ExtensionError: there is no library, or it was built from other sources or for another torch, or does not load.
     """
-    library, note = artifact.HERE / artifact.LIBRARY, artifact.read_note()
-    if not library.exists() or note is None:
-        raise ExtensionError("the compiled operators are missing")
-    if note.torch != torch.__version__:
-        raise ExtensionError(f"the compiled operators are for torch {note.torch}, and torch is {torch.__version__}")
-    if note.sources != artifact.source_digest():
-        raise ExtensionError("the compiled operators are older than their sources")
+    problem, note = artifact.problem(), artifact.read_note()
+    if problem or note is None:
+        raise ExtensionError(problem or "the compiled operators are missing")
     try:
-        torch.ops.load_library(str(library))
+        torch.ops.load_library(str(artifact.HERE / artifact.LIBRARY))
     except OSError as error:
         raise ExtensionError(f"the compiled operators do not load ({error})") from error
     return note

@@ -18,7 +18,6 @@ _BUILT = load_operators()
 _NAMESPACE = torch.ops.sweeper
 ACTIVATIONS = ("none", "relu", "gelu", "sigmoid")
 ALIGNMENT_BYTES = 16
-_BITS_ROW = 128  # ReLU's bits come in rows of whole 16 bytes
 
 
 def shift_right_(storage: Tensor, rows: int, cols: int, fill: float = 1.0, *, algorithm: str = "single-pass") -> None:
@@ -151,12 +150,7 @@ def _shift_left_shape(x: Tensor) -> Tensor:
 
 
 def _saved_shape(x: Tensor, outputs: int, activation: str) -> Tensor:
-    if activation == "gelu":
-        return x.new_empty(x.shape[0], outputs)
-    if activation == "relu" and x.is_cuda:
-        pitch = (outputs + _BITS_ROW - 1) // _BITS_ROW * (_BITS_ROW // 8)
-        return x.new_empty(x.shape[0], pitch, dtype=torch.uint8)
-    return x.new_empty(0)
+    return x.new_empty(x.shape[0], outputs) if activation == "gelu" else x.new_empty(0)
 
 
 @torch.library.register_fake("sweeper::fused_linear")
@@ -215,14 +209,14 @@ torch.library.register_autograd("sweeper::shift_right", _shift_right_backward, s
 torch.library.register_autograd("sweeper::shift_left", _shift_left_backward)
 
 
-def _keeps_output(x: Tensor, activation: str) -> bool:
-    return activation == "sigmoid" or (activation == "relu" and not x.is_cuda)
+_FROM_OUTPUT = ("relu", "sigmoid")  # whose derivatives follow from the output
 
 
 def _fused_linear_setup(ctx: Any, inputs: tuple[Tensor, Tensor, str], output: tuple[Tensor, Tensor]) -> None:
+    ctx.set_materialize_grads(False)
     x, weight, ctx.activation = inputs
     result, saved = output
-    ctx.save_for_backward(x, weight, result if _keeps_output(x, ctx.activation) else saved, saved)
+    ctx.save_for_backward(x, weight, result if ctx.activation in _FROM_OUTPUT else saved, saved)
 
 
 def _fused_linear_backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor | None, Tensor, None]:
@@ -238,9 +232,10 @@ torch.library.register_autograd("sweeper::fused_linear", _fused_linear_backward,
 def _fused_mlp_setup(
     ctx: Any, inputs: tuple[Tensor, list[Tensor], list[str]], output: tuple[list[Tensor], list[Tensor]]
 ) -> None:
+    ctx.set_materialize_grads(False)  # or the layers' outputs, which nobody uses, would get gradients of zeros
     x, weights, ctx.activations = inputs
     outputs, saved = output
-    top = outputs[-1] if _keeps_output(x, ctx.activations[-1]) else saved[-1]
+    top = outputs[-1] if ctx.activations[-1] in _FROM_OUTPUT else saved[-1]
     ctx.layers = len(weights)
     ctx.save_for_backward(x, *weights, *outputs[:-1], top, *saved)
 

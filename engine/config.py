@@ -47,7 +47,8 @@ class TrainingConfig(BaseModel):
     """Settings of one training run; together with a worker count and a machine they determine its curve.
 
     `batch_size` counts images per worker and step, `global_batch_size` images of all workers together; a run has one
-    of the two (128 per worker where neither is given). `images` are seen in all: the last step is smaller where they
+    of the two (128 per worker where neither is given). `fc` says by which operators the fully connected layers compute:
+    the project's own or torch's. `images` are seen in all: the last step is smaller where they
     do not divide. `points` is the number of loss points aimed at; a point covers at least one step.
     """
 
@@ -62,6 +63,7 @@ class TrainingConfig(BaseModel):
     momentum: Annotated[float, Number, Field(ge=0, lt=1)] = 0.0
     weight_decay: Annotated[float, Number, Field(ge=0, allow_inf_nan=False)] = 0.0
     initial_weights: Literal["torch", "uniform"] = "torch"
+    fc: Literal["fused", "torch"] = "fused"
     exchange: ExchangeConfig = ExchangeConfig()
     points: PositiveInt = 300
     seed: Annotated[int, Number, Field(ge=0, lt=2**63)] = 0

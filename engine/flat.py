@@ -25,13 +25,15 @@ class FlatParameters:
         kinds = {(parameter.dtype, parameter.device) for parameter in parameters}
         if len(kinds) != 1:
             raise ValueError(f"parameters must share one type and device, got {kinds or 'none'}")
-        self.weights = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
+        self.weights = torch.cat([parameter.detach().permute(_memory_order(parameter)).reshape(-1) for parameter in parameters])
         self.gradients = torch.zeros_like(self.weights)
         start = 0
         for parameter in parameters:
             stop = start + parameter.numel()
-            parameter.data = self.weights[start:stop].view(parameter.shape)
-            parameter.grad = self.gradients[start:stop].view(parameter.shape)
+            order = _memory_order(parameter)
+            parameter.data, parameter.grad = (
+                _view(buffer[start:stop], parameter.shape, order) for buffer in (self.weights, self.gradients)
+            )
             start = stop
         self._host = {name: _host_buffer(tensor) for name, tensor in self._named().items()}
         self.host_weights = self._host["weights"].numpy()
@@ -58,6 +60,17 @@ class FlatParameters:
 
     def _named(self) -> dict[str, Tensor]:
         return {"weights": self.weights, "gradients": self.gradients}
+
+
+def _memory_order(tensor: Tensor) -> list[int]:
+    """The dimensions from the outermost in memory to the innermost: a layer may be stored by columns."""
+    return sorted(range(tensor.dim()), key=lambda dim: (-tensor.stride(dim), dim))
+
+
+def _view(part: Tensor, shape: torch.Size, order: list[int]) -> Tensor:
+    """`part` [count] as a tensor of `shape` whose dimensions lie in memory in `order`."""
+    inverse = sorted(range(len(order)), key=order.__getitem__)
+    return part.view([shape[dim] for dim in order]).permute(inverse)
 
 
 def _host_buffer(tensor: Tensor) -> Tensor:

@@ -114,6 +114,22 @@ def check_compiler(_store_url: str) -> Iterator[Finding]:
         yield Finding("compiler", "ok", said.stdout.splitlines()[0])
 
 
+def check_operators(_store_url: str) -> Iterator[Finding]:
+    """The compiled operators: are they here, for this torch, and do they load?"""
+    try:
+        from cuda_ext.load import ExtensionError, load_operators
+    except ImportError as error:
+        yield Finding("operators", "failed", str(error), "install torch")
+        return
+    try:
+        built = load_operators()
+    except ExtensionError as error:
+        yield Finding("operators", "failed", error.problem, f"{error.remedy}; or set trial.fc to torch")
+    else:
+        kernels = "with CUDA kernels" if built.cuda else "for CPUs"
+        yield Finding("operators", "ok", f"built {kernels}, for torch {built.torch}")
+
+
 def check_cuda(_store_url: str) -> Iterator[Finding]:
     """Whether torch sees the GPUs that the machine has."""
     import torch
@@ -167,6 +183,7 @@ CHECKS: tuple[Callable[[str], Iterator[Finding]], ...] = (
     check_mpi,
     check_ray,
     check_compiler,
+    check_operators,
     check_cuda,
     check_store,
     check_data,

@@ -28,8 +28,11 @@ class Task:
 
 
 def build(config: TrainingConfig, data: DataSet) -> Task:
-    """The network of `config` for samples of `data`, its weights drawn from torch's global random state."""
-    task = _BUILDERS[config.model](data)
+    """The network of `config` for samples of `data`, its weights drawn from torch's global random state.
+
+    Raises OperatorsError where `config` asks for the compiled operators and they are missing or stale.
+    """
+    task = _BUILDERS[config.model](config, data)
     if config.initial_weights == "uniform":
         with torch.no_grad():
             for parameter in task.module.parameters():
@@ -37,12 +40,12 @@ def build(config: TrainingConfig, data: DataSet) -> Task:
     return task
 
 
-def _alexnet_cifar(data: DataSet) -> Task:
+def _alexnet_cifar(config: TrainingConfig, data: DataSet) -> Task:
     channels, height, width = data.sample_shape
-    return Task(AlexNetCifar(channels, (height, width), data.classes), _cross_entropy_sum)
+    return Task(AlexNetCifar(channels, (height, width), data.classes, config.fc), _cross_entropy_sum)
 
 
-def _neuron(data: DataSet) -> Task:
+def _neuron(_: TrainingConfig, data: DataSet) -> Task:
     return Task(Neuron(data.sample_shape[0]), _squared_error_sum)
 
 
@@ -54,5 +57,5 @@ def _squared_error_sum(outputs: Tensor, targets: Tensor) -> Tensor:
     return functional.mse_loss(outputs, targets, reduction="sum")
 
 
-_BUILDERS: dict[str, Callable[[DataSet], Task]] = {"alexnet-cifar": _alexnet_cifar, "neuron": _neuron}
+_BUILDERS: dict[str, Callable[[TrainingConfig, DataSet], Task]] = {"alexnet-cifar": _alexnet_cifar, "neuron": _neuron}
 assert _BUILDERS.keys() == MODELS.keys()

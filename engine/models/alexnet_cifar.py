@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from torch import Tensor, nn
+
+from engine.models.fully_connected import fully_connected
 
 MAPS = (32, 32, 64)
 HIDDEN = (64, 32)
@@ -12,13 +16,17 @@ class AlexNetCifar(nn.Module):
     """Three 5 x 5 convolutions, each with ReLU and average pooling, then fully connected layers of 64, 32 and classes.
 
     Takes [n, channels, height, width], gives class scores [n, classes]. The convolutions keep the size (padding 2),
-    each pooling (3 x 3, stride 2) halves it: 576 features from 32 x 32 pixels, 256 from 28 x 28.
+    each pooling (3 x 3, stride 2) halves it: 576 features from 32 x 32 pixels, 256 from 28 x 28. `fc` is what
+    `fully_connected` makes of it.
 
     Raises:
         ValueError: pictures too small for three poolings.
+        OperatorsError: `fc` is "fused", and the compiled operators are missing or stale.
     """
 
-    def __init__(self, channels: int, size: tuple[int, int], classes: int) -> None:
+    def __init__(
+        self, channels: int, size: tuple[int, int], classes: int, fc: Literal["fused", "torch"] = "torch"
+    ) -> None:
         super().__init__()
         layers: list[nn.Module] = []
         inputs, (height, width) = channels, size
@@ -29,13 +37,7 @@ class AlexNetCifar(nn.Module):
             raise ValueError(f"pictures of {size[0]} x {size[1]} pixels are too small: alexnet-cifar needs 15 x 15")
         self.features = nn.Sequential(*layers)
         features = inputs * height * width
-        self.classifier = nn.Sequential(
-            nn.Linear(features, HIDDEN[0]),
-            nn.ReLU(),
-            nn.Linear(HIDDEN[0], HIDDEN[1]),
-            nn.ReLU(),
-            nn.Linear(HIDDEN[1], classes),
-        )
+        self.classifier = fully_connected([features, *HIDDEN, classes], fc)
 
     def forward(self, pictures: Tensor) -> Tensor:
         """Class scores [n, classes]."""

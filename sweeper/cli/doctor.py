@@ -19,7 +19,7 @@ _WIDTH = 8
 @store_option
 @json_option
 def doctor(store_url: str, as_json: bool) -> None:
-    """Check MPI, Ray, the compiler, CUDA, the store and the data, each with its remedy.
+    """Check MPI, Ray, the compiler, the operators, CUDA, the store and the data, each with its remedy.
 
     Exits with 1 when something fails that sweeps need; what is merely absent (a GPU, a data set) is no failure.
     """

@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 
 from engine.data import load
+from engine.operators import check_operators, needs_operators
 from sweeper.cli.answers import best_answer
 from sweeper.cli.best import print_groups
 from sweeper.cli.interrupts import Interrupts
@@ -60,6 +61,8 @@ def run(
         # Told at once, before Ray takes its seconds to start.
         check_seating(trials, local_capacity())
         find_launcher()
+        if any(needs_operators(trial.config) for trial in trials):
+            check_operators()
         make_logs_folder()
         fetch_data(trials)
     with closing(open_store(store_url)) as store:

@@ -77,18 +77,15 @@ __device__ T& put(const View& view, int64_t i, int64_t j) {
   return static_cast<T*>(view.data)[i * view.row + j * view.column];
 }
 
-// The derivative of a layer's activation at (row, output), from what the forward pass kept.
-template <typename T>
-__device__ accumulator<T> derivative(const Layer& layer, int64_t row, int64_t output) {
-  using A = accumulator<T>;
-  switch (layer.activation) {
-    case Activation::kRelu: return (layer.positive[row * layer.pitch + output / 8] >> (output % 8)) & 1 ? A(1) : A(0);
-    case Activation::kGelu: return gelu_derivative(widened(at<T>(layer.before, row, output)));
-    case Activation::kSigmoid: {
-      const A y = widened(at<T>(layer.output, row, output));
-      return y * (A(1) - y);
-    }
-    default: return A(1);
+// A gradient through an activation, from what the forward pass kept: GELU's argument, else the output. What ReLU cut off
+// gives none, not even of a NaN or an infinity.
+template <typename A>
+__device__ A through(Activation activation, A kept, A gradient) {
+  switch (activation) {
+    case Activation::kRelu: return kept > A(0) ? gradient : A(0);
+    case Activation::kGelu: return gradient * gelu_derivative(kept);
+    case Activation::kSigmoid: return gradient * (kept * (A(1) - kept));
+    default: return gradient;
   }
 }
 

@@ -18,14 +18,11 @@ struct View {
 };
 
 // A layer as a kernel sees it. `weight` is the augmented [outputs, 1 + inputs] matrix, bias first.
-// What the backward pass needs of the activation: for ReLU a bit for each output, eight a byte, a row every `pitch`
-// bytes; for GELU the value before it [rows, outputs]; for sigmoid the output.
+// What the backward pass needs of the activation: for ReLU and sigmoid the output, for GELU its argument.
 struct Layer {
   View weight;
   View output;            // [rows, outputs]
-  View before;            // GELU's argument
-  uint8_t* positive;      // ReLU's bits
-  int64_t pitch;
+  View before;            // GELU's argument [rows, outputs]
   int64_t inputs;
   int64_t outputs;
   Activation activation;
@@ -41,6 +38,7 @@ enum class ProductRole {
 struct SmallProduct {
   ProductRole role;
   bool differentiate;     // `gradient` is that of the output: multiply by the activation's derivative on the way
+  bool bias_only;         // of a weight gradient its first column, the bias's
   int64_t rows;
   Layer layer;
   View input;             // [rows, inputs]
@@ -55,23 +53,35 @@ cudaError_t run_small_products(Element element, const SmallProduct* products, in
 
 struct SmallStack {
   Layer layers[kMostLayers];
-  View gradients[kMostLayers];   // [rows, outputs] of each layer before its activation
+  View gradients[kMostLayers];   // [rows, outputs] of each layer before its activation, written by the backward pass
   int count;
   int64_t rows;
   View input;
   View gradient;                 // of the last layer's output
 };
 
-// A whole stack in one launch, a few rows a block: the outputs of all layers, or the gradients before each activation.
+// A whole stack in one launch, a few rows a block: the outputs of all layers, or the gradients before each activation
+// (for which the first layer's weight is not needed).
 cudaError_t run_small_forward(Element element, const SmallStack& stack, cudaStream_t stream);
 cudaError_t run_small_backward(Element element, const SmallStack& stack, cudaStream_t stream);
+
+// Whether `count` layers of these widths, from the first's inputs to the last's outputs, fit, also with one below them.
 bool fits_small_stack(Element element, const int64_t* widths, int count, int64_t rows);
 
-// output = activation(output), with what the backward pass needs of it; `layer.output` holds the argument. [rows, outputs]
+// output = activation(output), with GELU's argument put aside; `layer.output` holds the argument. [rows, outputs]
 cudaError_t run_activation(Element element, const Layer& layer, int64_t rows, cudaStream_t stream);
 
-// result = gradient * activation'(...); `result` contiguous [rows, outputs].
-cudaError_t run_activation_gradient(
-    Element element, const Layer& layer, int64_t rows, View gradient, void* result, cudaStream_t stream);
+// What one pass over a layer's gradient gives: that before the activation, and the bias's.
+struct GradientPass {
+  View gradient;          // [rows, outputs], of the layer's output
+  void* before;           // [rows, outputs], rows dense; null where it is not wanted. May be the gradient itself.
+  void* transposed;       // the same as [outputs, rows]; float32 only; null where it is not wanted
+  View bias;              // [outputs, 1]
+  void* partial;          // partial_bytes()
+};
+
+int64_t partial_bytes(Element element, int64_t rows, int64_t outputs);
+cudaError_t run_gradient_pass(
+    Element element, const Layer& layer, int64_t rows, const GradientPass& pass, cudaStream_t stream);
 
 }  // namespace sweeper::cuda

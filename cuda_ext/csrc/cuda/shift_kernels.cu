@@ -196,6 +196,7 @@ cudaError_t run_any(const Shift& shift, const ShiftPlan& plan, void* helper, uin
   return go(std::integral_constant<Rows, Rows::kLong>());
 }
 
+constexpr int kStreamingBlocks = 2;         // a multiprocessor's
 constexpr int kReservedShared = 1024;       // the runtime's own share of a block
 constexpr int64_t kFlagShare = 1024;        // matrix bytes for each helper byte, at least
 constexpr int64_t kGrain = kVectorBytes * kThreads / 4;
@@ -226,7 +227,8 @@ ShiftPlan plan_shift(const Shift& shift, int device, ShiftPath from) {
   plan.path = ShiftPath::kStreaming;
   plan.tile_bytes = kTileBytes;
   // A multiprocessor of little shared memory, or rows so short that their skipped columns count, takes smaller tiles.
-  while (kStages * slot_bytes(shift, plan.tile_bytes) > shared_block) plan.tile_bytes /= 2;
+  const int budget = std::min(shared_block, shared / kStreamingBlocks - kReservedShared);
+  while (kStages * slot_bytes(shift, plan.tile_bytes) > budget) plan.tile_bytes -= kGrain;
   plan.tiles = (bytes + plan.tile_bytes - 1) / plan.tile_bytes;
   plan.shared_bytes = kStages * slot_bytes(shift, plan.tile_bytes);
   const int64_t fitting = std::max(1, shared / (plan.shared_bytes + kReservedShared));

@@ -10,15 +10,12 @@ namespace sweeper::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kRows = 8;       // of a tile
+constexpr int kRows = 8;                 // of a tile
 constexpr int kColumns = 16;
 constexpr int kSlices = kThreads / 32;   // each warp sums its own share of the inner dimension
 constexpr int kOutputs = kRows * kColumns;
-
-template <typename A>
-constexpr int kChunk = 128;   // of the inner dimension
-template <typename A>
-constexpr int kPitch = kChunk<A> + 4;                // rows of a tile fall into different banks
+constexpr int kChunk = 128;              // of the inner dimension
+constexpr int kPitch = kChunk + 4;       // rows of a tile fall into different banks
 
 struct Task {
   SmallProduct product;
@@ -33,115 +30,129 @@ struct Tasks {
   int count;
 };
 
+// One side of a product: [m, k] on the left, [k, n] on the right, as lines along the inner dimension.
+// Element (line, k) lies at data + line * along_lines + k * inward.
 template <typename T>
-__device__ accumulator<T> gradient_at(const SmallProduct& p, int row, int output) {
-  const auto value = widened(at<T>(p.gradient, row, output));
-  if (!p.differentiate) return value;
-  const auto slope = derivative<T>(p.layer, row, output);
-  // What ReLU cut off gives no gradient, not even a NaN or an infinity.
-  return p.layer.activation == Activation::kRelu && slope == 0 ? 0 : value * slope;
+struct Side {
+  const T* data;
+  const T* kept;               // what the activation's derivative follows from, laid out as kept_* say; or null
+  int64_t along_lines, inward;
+  int64_t kept_along_lines, kept_inward;
+  int lines;
+  Activation activation;       // whose derivative is multiplied in, where `kept` is there
+  int ones;                    // 1: line 0 is ones and the data begin at line 1; 2: the same of k; 0: neither
+};
+
+template <typename T>
+__device__ Side<T> gradient_side(const SmallProduct& p, bool lines_are_rows, int lines) {
+  const View& g = p.gradient;
+  const bool differentiates = p.differentiate && p.layer.activation != Activation::kNone;
+  const View& kept = p.layer.activation == Activation::kGelu ? p.layer.before : p.layer.output;
+  Side<T> side{};
+  side.data = static_cast<const T*>(g.data);
+  side.along_lines = lines_are_rows ? g.row : g.column;
+  side.inward = lines_are_rows ? g.column : g.row;
+  side.kept = differentiates ? static_cast<const T*>(kept.data) : nullptr;
+  side.kept_along_lines = lines_are_rows ? kept.row : kept.column;
+  side.kept_inward = lines_are_rows ? kept.column : kept.row;
+  side.lines = lines;
+  side.activation = p.layer.activation;
+  return side;
 }
 
 template <typename T>
-__device__ accumulator<T> input_at(const SmallProduct& p, int row, int column) {
-  return column == 0 ? 1 : widened(at<T>(p.input, row, column - 1));
+__device__ Side<T> plain_side(const View& view, bool lines_are_rows, int lines, int ones) {
+  Side<T> side{};
+  side.data = static_cast<const T*>(view.data);
+  side.along_lines = lines_are_rows ? view.row : view.column;
+  side.inward = lines_are_rows ? view.column : view.row;
+  side.lines = lines;
+  side.ones = ones;
+  return side;
 }
 
-template <typename T, ProductRole Role>
-__device__ accumulator<T> left_at(const SmallProduct& p, int i, int k) {
-  if constexpr (Role == ProductRole::kForward) return input_at<T>(p, i, k);
-  else if constexpr (Role == ProductRole::kInput) return gradient_at<T>(p, i, k);
-  else return gradient_at<T>(p, k, i);
-}
-
-template <typename T, ProductRole Role>
-__device__ accumulator<T> right_at(const SmallProduct& p, int k, int j) {
-  if constexpr (Role == ProductRole::kForward) return widened(at<T>(p.layer.weight, j, k));
-  else if constexpr (Role == ProductRole::kInput) return widened(at<T>(p.layer.weight, k, j + 1));
-  else return input_at<T>(p, k, j);
-}
-
-// Whether neighbours along the inner dimension lie next to each other, so that a warp loads along it.
-template <ProductRole Role>
-__device__ bool left_runs_inward(const SmallProduct& p) {
-  if (Role == ProductRole::kForward) return p.input.column == 1;
-  return (Role == ProductRole::kInput) == (p.gradient.column == 1);
-}
-
-template <ProductRole Role>
-__device__ bool right_runs_inward(const SmallProduct& p) {
-  if (Role == ProductRole::kForward) return p.layer.weight.column == 1;
-  if (Role == ProductRole::kInput) return p.layer.weight.row == 1;
-  return p.input.row == 1;
-}
-
-// A thread's elements of a chunk of kLines lines, in the order that loads neighbours together.
-template <typename T, ProductRole Role, bool Left>
-__device__ void fetch(const Task& task, int start, bool inward, int from, accumulator<T>* held) {
-  constexpr int kLines = Left ? kRows : kColumns, C = kChunk<accumulator<T>>;
-#pragma unroll
-  for (int e = 0; e < kLines * C / kThreads; ++e) {
-    const int index = e * kThreads + threadIdx.x;
-    const int line = from + (inward ? index / C : index % kLines);
-    const int k = start + (inward ? index % C : index / kLines);
-    held[e] = 0;
-    if (k >= task.k || line >= (Left ? task.m : task.n)) continue;
-    if constexpr (Left) held[e] = left_at<T, Role>(task.product, line, k);
-    else held[e] = right_at<T, Role>(task.product, k, line);
+template <typename T>
+__device__ Side<T> left_side(const Task& task) {
+  const SmallProduct& p = task.product;
+  switch (p.role) {
+    case ProductRole::kForward: return plain_side<T>(p.input, true, task.m, 2);
+    case ProductRole::kInput: return gradient_side<T>(p, true, task.m);
+    default: return gradient_side<T>(p, false, task.m);
   }
 }
 
-template <int Lines, typename A>
-__device__ void keep(const A* held, bool inward, A (*tile)[kPitch<A>]) {
-  constexpr int C = kChunk<A>;
-#pragma unroll
-  for (int e = 0; e < Lines * C / kThreads; ++e) {
-    const int index = e * kThreads + threadIdx.x;
-    tile[inward ? index / C : index % Lines][inward ? index % C : index / Lines] = held[e];
-  }
+template <typename T>
+__device__ Side<T> right_side(const Task& task) {
+  const SmallProduct& p = task.product;
+  if (p.role == ProductRole::kWeight) return plain_side<T>(p.input, false, task.n, 1);
+  if (p.role == ProductRole::kForward) return plain_side<T>(p.layer.weight, true, task.n, 0);
+  Side<T> side = plain_side<T>(p.layer.weight, false, task.n, 0);   // without the bias's column
+  side.data += side.along_lines;
+  return side;
 }
+
+// A thread's elements of a chunk of `Lines` lines. They are loaded first, all of them and unconditionally (past an end,
+// the last one again), and made sense of when they are stored: a load that waits for the one before is the whole cost.
+template <typename T, int Lines>
+struct Held {
+  static constexpr int kCount = Lines * kChunk / kThreads;
+  T value[kCount];
+  T kept[kCount];
+
+  // Neighbouring threads load along the inner dimension where that is dense, else along the lines.
+  static __device__ void place(bool inward, int e, int& line, int& k) {
+    const int index = e * kThreads + threadIdx.x;
+    line = inward ? index / kChunk : index % Lines;
+    k = inward ? index % kChunk : index / Lines;
+  }
+
+  __device__ void load(const Side<T>& side, int from, int start, int end) {
+    const bool inward = side.inward == 1;
+#pragma unroll
+    for (int e = 0; e < kCount; ++e) {
+      int line, k;
+      place(inward, e, line, k);
+      line = min(from + line, side.lines - 1);
+      k = min(start + k, end - 1);
+      const int data_line = max(0, line - (side.ones == 1 ? 1 : 0)), data_k = max(0, k - (side.ones == 2 ? 1 : 0));
+      value[e] = side.data[data_line * side.along_lines + data_k * side.inward];
+      if (side.kept) kept[e] = side.kept[line * side.kept_along_lines + k * side.kept_inward];
+    }
+  }
+
+  __device__ void store(const Side<T>& side, int from, int start, int end, accumulator<T> (*tile)[kPitch]) const {
+    using A = accumulator<T>;
+    const bool inward = side.inward == 1;
+#pragma unroll
+    for (int e = 0; e < kCount; ++e) {
+      int line, k;
+      place(inward, e, line, k);
+      A element = widened(value[e]);
+      if (side.kept) element = through(side.activation, widened(kept[e]), element);
+      if ((side.ones == 1 && from + line == 0) || (side.ones == 2 && start + k == 0)) element = 1;
+      if (from + line >= side.lines || start + k >= end) element = 0;
+      tile[line][k] = element;
+    }
+  }
+};
 
 template <typename A>
 struct alignas(4 * sizeof(A)) Four {
   A value[4];
 };
 
-template <typename T>
-__device__ void finish(const Task& task, int row, int column, accumulator<T> sum) {
-  const SmallProduct& p = task.product;
-  const bool inside = row < task.m && column < task.n;
-  if (p.role != ProductRole::kForward) {
-    if (inside) put<T>(p.result, row, column) = narrowed<T>(sum);
-    return;
-  }
-  const Layer& layer = p.layer;
-  // The activation is that of the value as it is stored, as if each step were an operator of its own.
-  const T before = narrowed<T>(sum);
-  if (inside) {
-    put<T>(layer.output, row, column) = narrowed<T>(activated(layer.activation, widened(before)));
-    if (layer.activation == Activation::kGelu) put<T>(layer.before, row, column) = before;
-  }
-  if (layer.activation == Activation::kRelu) {
-    const uint32_t bits = __ballot_sync(0xffffffffu, inside && widened(before) > 0);   // two rows of a tile
-    const int lane = threadIdx.x % 32;
-    if (lane % kColumns == 0 && row < task.m)
-      *reinterpret_cast<uint16_t*>(layer.positive + row * layer.pitch + column / 8) =
-          static_cast<uint16_t>(bits >> lane);
-  }
-}
-
 template <typename A>
 struct Tile {
-  A left[kRows][kPitch<A>];
-  A right[kColumns][kPitch<A>];
+  A left[kRows][kPitch];
+  A right[kColumns][kPitch];
   A partial[kSlices][kOutputs];
 };
 
 // Adds up a warp's share of a chunk: each thread two rows by two columns.
 template <typename A>
-__device__ void add_share(const Tile<A>& tile, int end, A (&sum)[2][2]) {
+__device__ void add_share(const Tile<A>& tile, int count, A (&sum)[2][2]) {
   const int slice = threadIdx.x / 32, lane = threadIdx.x % 32, mi = lane / 8, ni = lane % 8;
-  for (int k = 4 * slice; k < end; k += 4 * kSlices) {
+  for (int k = 4 * slice; k < count; k += 4 * kSlices) {
     const Four<A> a0 = *reinterpret_cast<const Four<A>*>(&tile.left[mi][k]);
     const Four<A> a1 = *reinterpret_cast<const Four<A>*>(&tile.left[mi + 4][k]);
     const Four<A> b0 = *reinterpret_cast<const Four<A>*>(&tile.right[ni][k]);
@@ -156,26 +167,44 @@ __device__ void add_share(const Tile<A>& tile, int end, A (&sum)[2][2]) {
   }
 }
 
-template <typename T, ProductRole Role>
-__device__ void multiply_tile(const Task& task, Tile<accumulator<T>>& tile) {
+template <typename T>
+__device__ void finish(const Task& task, int row, int column, accumulator<T> sum) {
+  if (row >= task.m || column >= task.n) return;
+  const SmallProduct& p = task.product;
+  if (p.role != ProductRole::kForward) {
+    put<T>(p.result, row, column) = narrowed<T>(sum);
+    return;
+  }
+  // The activation is that of the value as it is stored, as if each step were an operator of its own.
+  const T before = narrowed<T>(sum);
+  put<T>(p.layer.output, row, column) = narrowed<T>(activated(p.layer.activation, widened(before)));
+  if (p.layer.activation == Activation::kGelu) put<T>(p.layer.before, row, column) = before;
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads, 2) multiply(const __grid_constant__ Tasks tasks) {
   using A = accumulator<T>;
-  constexpr int C = kChunk<A>;
-  const int index = blockIdx.x - task.first_block;
-  const int row = index / task.tiles_n * kRows, column = index % task.tiles_n * kColumns;
-  const bool left_inward = left_runs_inward<Role>(task.product), right_inward = right_runs_inward<Role>(task.product);
+  __shared__ alignas(32) Tile<A> tile;
+  int index = 0;
+  while (index + 1 < tasks.count && static_cast<int>(blockIdx.x) >= tasks.task[index + 1].first_block) ++index;
+  const Task& task = tasks.task[index];
+  const int place = blockIdx.x - task.first_block;
+  const int row = place / task.tiles_n * kRows, column = place % task.tiles_n * kColumns;
+  const Side<T> left = left_side<T>(task), right = right_side<T>(task);
   A sum[2][2] = {};
-  A held_left[kRows * C / kThreads], held_right[kColumns * C / kThreads];
-  fetch<T, Role, true>(task, 0, left_inward, row, held_left);
-  fetch<T, Role, false>(task, 0, right_inward, column, held_right);
-  for (int start = 0; start < task.k; start += C) {
-    keep<kRows>(held_left, left_inward, tile.left);
-    keep<kColumns>(held_right, right_inward, tile.right);
+  Held<T, kRows> held_left;
+  Held<T, kColumns> held_right;
+  held_left.load(left, row, 0, task.k);
+  held_right.load(right, column, 0, task.k);
+  for (int start = 0; start < task.k; start += kChunk) {
+    held_left.store(left, row, start, task.k, tile.left);
+    held_right.store(right, column, start, task.k, tile.right);
     __syncthreads();
-    if (start + C < task.k) {
-      fetch<T, Role, true>(task, start + C, left_inward, row, held_left);
-      fetch<T, Role, false>(task, start + C, right_inward, column, held_right);
+    if (start + kChunk < task.k) {
+      held_left.load(left, row, start + kChunk, task.k);
+      held_right.load(right, column, start + kChunk, task.k);
     }
-    add_share(tile, min(C, task.k - start), sum);
+    add_share(tile, min(kChunk, task.k - start), sum);
     __syncthreads();
   }
   const int slice = threadIdx.x / 32, lane = threadIdx.x % 32, mi = lane / 8, ni = lane % 8;
@@ -184,25 +213,11 @@ __device__ void multiply_tile(const Task& task, Tile<accumulator<T>>& tile) {
 #pragma unroll
     for (int j = 0; j < 2; ++j) tile.partial[slice][(mi + 4 * i) * kColumns + ni + 8 * j] = sum[i][j];
   __syncthreads();
-  if (threadIdx.x < kOutputs) {
-    A total = 0;
+  if (threadIdx.x >= kOutputs) return;
+  A total = 0;
 #pragma unroll
-    for (int s = 0; s < kSlices; ++s) total += tile.partial[s][threadIdx.x];
-    finish<T>(task, row + threadIdx.x / kColumns, column + threadIdx.x % kColumns, total);
-  }
-}
-
-template <typename T>
-__global__ void __launch_bounds__(kThreads, 2) multiply(const __grid_constant__ Tasks tasks) {
-  __shared__ alignas(32) Tile<accumulator<T>> tile;
-  int index = 0;
-  while (index + 1 < tasks.count && static_cast<int>(blockIdx.x) >= tasks.task[index + 1].first_block) ++index;
-  const Task& task = tasks.task[index];
-  switch (task.product.role) {
-    case ProductRole::kForward: return multiply_tile<T, ProductRole::kForward>(task, tile);
-    case ProductRole::kInput: return multiply_tile<T, ProductRole::kInput>(task, tile);
-    default: return multiply_tile<T, ProductRole::kWeight>(task, tile);
-  }
+  for (int s = 0; s < kSlices; ++s) total += tile.partial[s][threadIdx.x];
+  finish<T>(task, row + threadIdx.x / kColumns, column + threadIdx.x % kColumns, total);
 }
 
 Task task_of(const SmallProduct& product, int first_block) {
@@ -212,10 +227,15 @@ Task task_of(const SmallProduct& product, int first_block) {
   switch (product.role) {
     case ProductRole::kForward: task.m = rows, task.n = outputs, task.k = inputs + 1; break;
     case ProductRole::kInput: task.m = rows, task.n = inputs, task.k = outputs; break;
-    case ProductRole::kWeight: task.m = outputs, task.n = inputs + 1, task.k = rows; break;
+    case ProductRole::kWeight: task.m = outputs, task.n = product.bias_only ? 1 : inputs + 1, task.k = rows; break;
   }
   task.tiles_n = (task.n + kColumns - 1) / kColumns;
   return task;
+}
+
+template <typename T>
+void start(const Tasks& tasks, int blocks, cudaStream_t stream) {
+  multiply<T><<<blocks, kThreads, 0, stream>>>(tasks);
 }
 
 }  // namespace
@@ -233,10 +253,10 @@ cudaError_t run_small_products(Element element, const SmallProduct* products, in
     }
     if (blocks == 0) continue;
     switch (element) {
-      case Element::kFloat: multiply<float><<<blocks, kThreads, 0, stream>>>(tasks); break;
-      case Element::kDouble: multiply<double><<<blocks, kThreads, 0, stream>>>(tasks); break;
-      case Element::kBFloat16: multiply<__nv_bfloat16><<<blocks, kThreads, 0, stream>>>(tasks); break;
-      case Element::kHalf: multiply<__half><<<blocks, kThreads, 0, stream>>>(tasks); break;
+      case Element::kFloat: start<float>(tasks, blocks, stream); break;
+      case Element::kDouble: start<double>(tasks, blocks, stream); break;
+      case Element::kBFloat16: start<__nv_bfloat16>(tasks, blocks, stream); break;
+      case Element::kHalf: start<__half>(tasks, blocks, stream); break;
     }
     const cudaError_t error = cudaGetLastError();
     if (error != cudaSuccess) return error;

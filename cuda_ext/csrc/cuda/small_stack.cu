@@ -1,4 +1,7 @@
 // A stack of small layers in one launch: each block takes a few rows through all layers, in shared memory.
+//
+// What such a pass costs is waiting for memory, so a block asks for all it will need at once: its rows, every weight,
+// and in the backward pass what every activation kept.
 #include <algorithm>
 
 #include "activation.cuh"
@@ -7,89 +10,128 @@ namespace sweeper::cuda {
 namespace {
 
 constexpr int kThreads = 512;
-constexpr int kLanes = 8;   // threads that share one sum of the backward pass
-constexpr int kMostShared = 96 * 1024;
-constexpr int64_t kMostWidth = 4096;
+constexpr int kLanes = 8;                     // threads that share one sum
+constexpr int kSums = kThreads / kLanes;      // sums at once
+constexpr int kBatch = 8;                     // loads that a thread has under way
+constexpr int kMostShared = 64 * 1024;
+constexpr int kMostSegments = 2 * kMostLayers + 2;
 
-__device__ int power_of_two_from(int value) { return value <= 1 ? 1 : 1 << (32 - __clz(value - 1)); }
+// Weights lie in shared memory by rows of this many elements, so that neither storing them nor either product along them
+// meets in a bank.
+__host__ __device__ constexpr int pitch_of(int64_t inputs) {
+  return static_cast<int>((1 + inputs - 9 + 31) / 32 * 32 + 9);
+}
 
-// partial[slice][row][column] = the slice's share of sum over k of values[row][k] weight[column][k + 1].
-template <typename T, int R>
-__device__ void multiply_forward(const Layer& layer, const accumulator<T>* values, int pitch, int first, int columns,
-                                 accumulator<T>* partial) {
-  using A = accumulator<T>;
-  const int slices = kThreads / columns, slice = threadIdx.x / columns, local = threadIdx.x % columns;
-  const int column = first + local, inputs = static_cast<int>(layer.inputs);
-  const int share = (inputs + 4 * slices - 1) / (4 * slices) * 4;
-  A sum[R] = {};
-  if (column < layer.outputs) {
-    const T* weight = static_cast<const T*>(layer.weight.data) + column * layer.weight.row + layer.weight.column;
-    const int end = min(inputs, (slice + 1) * share);
-#pragma unroll 4
-    for (int k = slice * share; k < end; k += 4) {
-      A w[4];
+// Rows of activations: all of one width.
+__host__ __device__ constexpr int row_pitch(int64_t widest) { return static_cast<int>(widest) + 1; }
+
+// A matrix to be brought in: element (i, j) from data + i * along_i + j * along_j to `to` + i * pitch + j.
+template <typename T>
+struct Segment {
+  const T* data;
+  int64_t along_i, along_j;
+  int rows, columns;
+  int there;             // rows that there are; further ones repeat the last
+  accumulator<T>* to;
+  int pitch;
+};
+
+template <typename T>
+__device__ Segment<T> segment_of(const View& view, int64_t from_row, int rows, int there, int64_t columns,
+                                 accumulator<T>* to, int pitch) {
+  return {static_cast<const T*>(view.data) + from_row * view.row, view.row, view.column, rows,
+          static_cast<int>(columns), there, to, pitch};
+}
+
+// Brings in all segments, kBatch elements a thread at a time, whatever segments they are of.
+template <typename T>
+__device__ void bring(const Segment<T>* segments, int count) {
+  int total = 0;
+  for (int s = 0; s < count; ++s) total += segments[s].rows * segments[s].columns;
+  for (int base = 0; base < total; base += kThreads * kBatch) {
+    T value[kBatch];
+    accumulator<T>* to[kBatch];
 #pragma unroll
-      for (int e = 0; e < 4; ++e) w[e] = k + e < end ? widened(weight[(k + e) * layer.weight.column]) : A(0);
-#pragma unroll
-      for (int r = 0; r < R; ++r)
-#pragma unroll
-        for (int e = 0; e < 4; ++e) sum[r] += w[e] * values[r * pitch + k + e];
+    for (int e = 0; e < kBatch; ++e) {
+      int index = min(base + e * kThreads + static_cast<int>(threadIdx.x), total - 1);
+      int s = 0;
+      while (index >= segments[s].rows * segments[s].columns) index -= segments[s].rows * segments[s].columns, ++s;
+      const Segment<T>& segment = segments[s];
+      const bool by_rows = segment.along_j == 1;   // neighbouring threads read what lies together
+      const int i = by_rows ? index / segment.columns : index % segment.rows;
+      const int j = by_rows ? index % segment.columns : index / segment.rows;
+      value[e] = segment.data[min(i, segment.there - 1) * segment.along_i + j * segment.along_j];
+      to[e] = segment.to + i * segment.pitch + j;
     }
-  }
 #pragma unroll
-  for (int r = 0; r < R; ++r) partial[(slice * R + r) * columns + local] = sum[r];
+    for (int e = 0; e < kBatch; ++e) *to[e] = widened(value[e]);   // beyond the end: the last one once more
+  }
+}
+
+template <typename A, int R>
+__device__ void add_lanes(A (&sum)[R]) {
+#pragma unroll
+  for (int r = 0; r < R; ++r)
+#pragma unroll
+    for (int offset = kLanes / 2; offset > 0; offset /= 2) sum[r] += __shfl_xor_sync(0xffffffffu, sum[r], offset);
+}
+
+// Every lane has all sums; lane r deals with row r.
+template <typename A, int R>
+__device__ A own_sum(const A (&sum)[R], int lane) {
+  A own = sum[0];
+#pragma unroll
+  for (int r = 1; r < R; ++r) own = lane == r ? sum[r] : own;
+  return own;
 }
 
 template <typename T, int R>
 __global__ void __launch_bounds__(kThreads) forward_rows(const __grid_constant__ SmallStack stack, int pitch) {
   using A = accumulator<T>;
+  static_assert(R <= kLanes);
   extern __shared__ __align__(16) unsigned char storage[];
+  __shared__ Segment<T> segments[kMostSegments];
   A* values = reinterpret_cast<A*>(storage);
   A* results = values + R * pitch;
-  A* partial = results + R * pitch;
+  A* weights = results + R * pitch;
   const int64_t row0 = blockIdx.x * int64_t(R);
-  const int inputs = static_cast<int>(stack.layers[0].inputs);
-  for (int i = threadIdx.x; i < R * pitch; i += kThreads) {
-    const int r = i / pitch, k = i % pitch;
-    values[i] = k < inputs && row0 + r < stack.rows ? widened(at<T>(stack.input, row0 + r, k)) : A(0);
-    results[i] = 0;
+  const int there = static_cast<int>(min(int64_t(R), stack.rows - row0));
+  if (threadIdx.x == 0) {
+    segments[0] = segment_of<T>(stack.input, row0, R, there, stack.layers[0].inputs, values, pitch);
+    A* to = weights;
+    for (int l = 0; l < stack.count; ++l) {
+      const Layer& layer = stack.layers[l];
+      const int outputs = static_cast<int>(layer.outputs);
+      segments[l + 1] = segment_of<T>(layer.weight, 0, outputs, outputs, 1 + layer.inputs, to, pitch_of(layer.inputs));
+      to += outputs * pitch_of(layer.inputs);
+    }
   }
   __syncthreads();
+  bring(segments, stack.count + 1);
+  __syncthreads();
+  const int lane = threadIdx.x % kLanes;
   for (int l = 0; l < stack.count; ++l) {
     const Layer& layer = stack.layers[l];
-    const int outputs = static_cast<int>(layer.outputs);
-    const int columns = min(kThreads, power_of_two_from(outputs)), slices = kThreads / columns;
-    for (int first = 0; first < outputs; first += columns) {
-      multiply_forward<T, R>(layer, values, pitch, first, columns, partial);
-      __syncthreads();
-      for (int i = threadIdx.x; i < R * columns; i += kThreads) {
-        const int r = i / columns, column = first + i % columns;
-        const int64_t row = row0 + r;
-        if (column >= outputs) continue;
-        A sum = widened(at<T>(layer.weight, column, 0));
-        for (int s = 0; s < slices; ++s) sum += partial[(s * R + r) * columns + i % columns];
-        const T before = narrowed<T>(sum), y = narrowed<T>(activated(layer.activation, widened(before)));
-        results[r * pitch + column] = widened(y);
-        if (row >= stack.rows) continue;
-        put<T>(layer.output, row, column) = y;
-        if (layer.activation == Activation::kGelu) put<T>(layer.before, row, column) = before;
+    const int inputs = static_cast<int>(layer.inputs), outputs = static_cast<int>(layer.outputs);
+    for (int first = 0; first < outputs; first += kSums) {
+      const int n = first + threadIdx.x / kLanes;
+      const A* weight = weights + min(n, outputs - 1) * pitch_of(inputs);
+      A sum[R] = {};
+      for (int k = lane; k < inputs; k += kLanes) {
+        const A w = weight[1 + k];
+#pragma unroll
+        for (int r = 0; r < R; ++r) sum[r] += w * values[r * pitch + k];
       }
-      __syncthreads();
+      add_lanes(sum);
+      if (n >= outputs || lane >= R) continue;
+      const T before = narrowed<T>(own_sum(sum, lane) + weight[0]);
+      const T y = narrowed<T>(activated(layer.activation, widened(before)));
+      results[lane * pitch + n] = widened(y);
+      if (lane >= there) continue;
+      put<T>(layer.output, row0 + lane, n) = y;
+      if (layer.activation == Activation::kGelu) put<T>(layer.before, row0 + lane, n) = before;
     }
-    if (layer.activation == Activation::kRelu) {
-      const int bytes = (outputs + 7) / 8;
-      for (int i = threadIdx.x; i < R * bytes; i += kThreads) {
-        const int r = i / bytes, byte = i % bytes;
-        if (row0 + r >= stack.rows) continue;
-        unsigned bits = 0;
-        for (int b = 0; b < 8 && byte * 8 + b < outputs; ++b)
-          bits |= (results[r * pitch + byte * 8 + b] > 0 ? 1u : 0u) << b;
-        layer.positive[(row0 + r) * layer.pitch + byte] = static_cast<uint8_t>(bits);
-      }
-    }
-    // The next layer reads in fours past its inputs: what lies there must be finite, and is multiplied by zero.
-    for (int i = threadIdx.x; i < R * 4; i += kThreads)
-      if (outputs + i % 4 < pitch) results[i / 4 * pitch + outputs + i % 4] = 0;
+    weights += outputs * pitch_of(inputs);
     A* const swapped = values;
     values = results;
     results = swapped;
@@ -97,63 +139,71 @@ __global__ void __launch_bounds__(kThreads) forward_rows(const __grid_constant__
   }
 }
 
-template <typename T>
-__device__ accumulator<T> through_activation(const Layer& layer, int64_t row, int column, accumulator<T> gradient) {
-  const auto slope = derivative<T>(layer, row, column);
-  return layer.activation == Activation::kRelu && slope == 0 ? 0 : gradient * slope;
-}
-
-// From the last layer's output to the first layer's argument: the gradients before each activation.
+// From the last layer's output to the first layer's argument: the gradients before each activation. The first layer's
+// own weight is not needed.
 template <typename T, int R>
 __global__ void __launch_bounds__(kThreads) backward_rows(const __grid_constant__ SmallStack stack, int pitch) {
   using A = accumulator<T>;
+  static_assert(R <= kLanes);
   extern __shared__ __align__(16) unsigned char storage[];
+  __shared__ Segment<T> segments[kMostSegments];
   A* gradients = reinterpret_cast<A*>(storage);
   A* results = gradients + R * pitch;
+  A* kept = results + R * pitch;                       // a block of R rows for each layer
+  A* weights = kept + stack.count * R * pitch;         // of the layers after the first
   const int64_t row0 = blockIdx.x * int64_t(R);
-  const Layer& top = stack.layers[stack.count - 1];
-  const int classes = static_cast<int>(top.outputs);
-  for (int i = threadIdx.x; i < R * classes; i += kThreads) {
-    const int r = i / classes, column = i % classes;
-    const int64_t row = row0 + r;
-    A value = 0;
-    if (row < stack.rows) {
-      const T kept = narrowed<T>(through_activation<T>(top, row, column, widened(at<T>(stack.gradient, row, column))));
-      put<T>(stack.gradients[stack.count - 1], row, column) = kept;
-      value = widened(kept);
+  const int there = static_cast<int>(min(int64_t(R), stack.rows - row0)), top = stack.count - 1;
+  __shared__ int brought;
+  if (threadIdx.x == 0) {
+    int count = 0;
+    segments[count++] =
+        segment_of<T>(stack.gradient, row0, R, there, stack.layers[top].outputs, gradients, pitch);
+    A* to = weights;
+    for (int l = 0; l < stack.count; ++l) {
+      const Layer& layer = stack.layers[l];
+      const int outputs = static_cast<int>(layer.outputs);
+      if (layer.activation != Activation::kNone)
+        segments[count++] = segment_of<T>(layer.activation == Activation::kGelu ? layer.before : layer.output, row0, R,
+                                          there, outputs, kept + l * R * pitch, pitch);
+      if (l == 0) continue;
+      segments[count++] = segment_of<T>(layer.weight, 0, outputs, outputs, 1 + layer.inputs, to, pitch_of(layer.inputs));
+      to += outputs * pitch_of(layer.inputs);
     }
-    gradients[r * pitch + column] = value;
+    brought = count;
   }
   __syncthreads();
+  bring(segments, brought);
+  __syncthreads();
+  const int classes = static_cast<int>(stack.layers[top].outputs);
+  for (int i = threadIdx.x; i < R * classes; i += kThreads) {
+    const int r = i / classes, n = i % classes;
+    const T before = narrowed<T>(
+        through(stack.layers[top].activation, kept[(top * R + r) * pitch + n], gradients[r * pitch + n]));
+    gradients[r * pitch + n] = widened(before);
+    if (r < there) put<T>(stack.gradients[top], row0 + r, n) = before;
+  }
+  __syncthreads();
+  for (int l = 1; l < stack.count; ++l) weights += stack.layers[l].outputs * pitch_of(stack.layers[l].inputs);
   const int lane = threadIdx.x % kLanes;
-  for (int l = stack.count - 1; l > 0; --l) {
+  for (int l = top; l > 0; --l) {
     const Layer& layer = stack.layers[l];
     const int inputs = static_cast<int>(layer.inputs), outputs = static_cast<int>(layer.outputs);
-    const int rounds = (inputs + kThreads / kLanes - 1) / (kThreads / kLanes);
-    for (int round = 0; round < rounds; ++round) {
-      const int k = round * (kThreads / kLanes) + threadIdx.x / kLanes;
+    weights -= outputs * pitch_of(inputs);
+    for (int first = 0; first < inputs; first += kSums) {
+      const int k = first + threadIdx.x / kLanes;
+      const A* weight = weights + 1 + min(k, inputs - 1);
       A sum[R] = {};
-      if (k < inputs)
-        for (int n = lane; n < outputs; n += kLanes) {
-          const A w = widened(at<T>(layer.weight, n, k + 1));
+      for (int n = lane; n < outputs; n += kLanes) {
+        const A w = weight[n * pitch_of(inputs)];
 #pragma unroll
-          for (int r = 0; r < R; ++r) sum[r] += w * gradients[r * pitch + n];
-        }
-#pragma unroll
-      for (int r = 0; r < R; ++r) {
-#pragma unroll
-        for (int offset = kLanes / 2; offset > 0; offset /= 2) sum[r] += __shfl_xor_sync(0xffffffffu, sum[r], offset);
-        if (lane == r % kLanes && k < inputs) {
-          const int64_t row = row0 + r;
-          A value = 0;
-          if (row < stack.rows) {
-            const T kept = narrowed<T>(through_activation<T>(stack.layers[l - 1], row, k, sum[r]));
-            put<T>(stack.gradients[l - 1], row, k) = kept;
-            value = widened(kept);
-          }
-          results[r * pitch + k] = value;
-        }
+        for (int r = 0; r < R; ++r) sum[r] += w * gradients[r * pitch + n];
       }
+      add_lanes(sum);
+      if (k >= inputs || lane >= R) continue;
+      const T before = narrowed<T>(through(
+          stack.layers[l - 1].activation, kept[((l - 1) * R + lane) * pitch + k], own_sum(sum, lane)));
+      results[lane * pitch + k] = widened(before);
+      if (lane < there) put<T>(stack.gradients[l - 1], row0 + lane, k) = before;
     }
     A* const swapped = gradients;
     gradients = results;
@@ -162,25 +212,33 @@ __global__ void __launch_bounds__(kThreads) backward_rows(const __grid_constant_
   }
 }
 
-// Rows a block: few enough to fill the device, many enough to reuse each weight.
-int rows_of(int64_t rows) { return rows <= 64 ? 1 : rows <= 256 ? 2 : 4; }
+// Rows a block: few, so that many blocks share the work; more where there are blocks enough.
+int rows_of(int64_t rows) { return rows <= 128 ? 1 : rows <= 256 ? 2 : 4; }
 
-int pitch_of(const SmallStack& stack, bool with_inputs) {
-  int64_t widest = with_inputs ? stack.layers[0].inputs : 0;
-  for (int l = 0; l < stack.count; ++l) widest = std::max(widest, stack.layers[l].outputs);
-  return static_cast<int>((widest + 7) / 4 * 4);
+// Elements of shared memory for `rows` of a pass: `buffers` times all rows, and the weights of the layers [from, count).
+struct Shape {
+  int pitch;
+  int64_t elements;
+};
+
+Shape shape_of(const int64_t* widths, int from, int count, int buffers, int rows) {
+  Shape shape{0, 0};
+  for (int i = from > 0 ? 1 : 0; i <= count; ++i) shape.pitch = std::max(shape.pitch, row_pitch(widths[i]));
+  shape.elements = int64_t(buffers) * rows * shape.pitch;
+  for (int l = from; l < count; ++l) shape.elements += widths[l + 1] * pitch_of(widths[l]);
+  return shape;
 }
 
 template <typename T, int R>
 cudaError_t launch(const SmallStack& stack, bool forward, cudaStream_t stream) {
-  using A = accumulator<T>;
-  const int pitch = pitch_of(stack, forward);
-  const size_t shared = (2 * R * size_t(pitch) + (forward ? size_t(kThreads) * R : 0)) * sizeof(A);
+  int64_t widths[kMostLayers + 1] = {stack.layers[0].inputs};
+  for (int l = 0; l < stack.count; ++l) widths[l + 1] = stack.layers[l].outputs;
+  const Shape shape = shape_of(widths, forward ? 0 : 1, stack.count, forward ? 2 : 2 + stack.count, R);
+  const auto shared = static_cast<int>(shape.elements * static_cast<int64_t>(sizeof(accumulator<T>)));
   auto* kernel = forward ? &forward_rows<T, R> : &backward_rows<T, R>;
-  const cudaError_t error =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
   if (error != cudaSuccess) return error;
-  kernel<<<static_cast<unsigned>((stack.rows + R - 1) / R), kThreads, shared, stream>>>(stack, pitch);
+  kernel<<<static_cast<unsigned>((stack.rows + R - 1) / R), kThreads, shared, stream>>>(stack, shape.pitch);
   return cudaGetLastError();
 }
 
@@ -213,11 +271,9 @@ cudaError_t run_small_backward(Element element, const SmallStack& stack, cudaStr
 }
 
 bool fits_small_stack(Element element, const int64_t* widths, int count, int64_t rows) {
-  int64_t widest = 0;
-  for (int i = 0; i < count; ++i) widest = std::max(widest, widths[i]);
-  if (widest > kMostWidth) return false;
-  const int64_t size = element == Element::kDouble ? 8 : 4, r = rows_of(rows);
-  return (2 * r * (widest + 8) + kThreads * r) * size <= kMostShared;
+  if (count + 1 > kMostLayers) return false;
+  const Shape shape = shape_of(widths, 0, count, 3 + count, rows_of(rows));
+  return shape.elements * (element == Element::kDouble ? 8 : 4) <= kMostShared;
 }
 
 }  // namespace sweeper::cuda

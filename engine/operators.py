@@ -1,0 +1,24 @@
+"""Whether the compiled operators are there, told without loading them or torch."""
+
+from __future__ import annotations
+
+from cuda_ext import artifact
+from engine.config import TrainingConfig
+from engine.errors import ClearError
+
+
+class OperatorsError(ClearError):
+    """The compiled operators are missing or stale."""
+
+    kind = "operators"
+
+
+def needs_operators(config: TrainingConfig) -> bool:
+    """Whether a run of `config` computes by the compiled operators."""
+    return config.fc == "fused" and config.model == "alexnet-cifar"
+
+
+def check_operators() -> None:
+    """Raises OperatorsError unless the compiled operators can be loaded."""
+    if problem := artifact.problem():
+        raise OperatorsError(problem, f"{artifact.REMEDY}, or set trial.fc to torch")
