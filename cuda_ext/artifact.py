@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -18,16 +18,21 @@ REMEDY = "run `python -m cuda_ext.build`"
 
 @dataclass(frozen=True)
 class Built:
-    """What a library was built from: torch's version, a digest of the sources, and whether with CUDA kernels."""
+    """What a library was built from: torch's version, a digest of the sources, and whether with CUDA kernels.
+
+    `bytes` is the library's length, 0 where it is not known yet.
+    """
 
     torch: str
     sources: str
     cuda: bool
+    bytes: int = 0
 
     def write(self, folder: Path) -> None:
-        """Beside the library in `folder`, at once or not at all."""
+        """Beside the library in `folder`, with its length; at once or not at all."""
         unfinished = folder / f"{NOTE}.{os.getpid()}"
-        unfinished.write_text(json.dumps(asdict(self)) + "\n")
+        complete = replace(self, bytes=(folder / LIBRARY).stat().st_size)
+        unfinished.write_text(json.dumps(asdict(complete)) + "\n")
         os.replace(unfinished, folder / NOTE)
 
 
@@ -58,6 +63,8 @@ def problem(folder: Path = HERE) -> str | None:
     note = read_note(folder)
     if note is None or not (folder / LIBRARY).exists():
         return "the compiled operators are missing"
+    if (folder / LIBRARY).stat().st_size != note.bytes:
+        return "the compiled operators are damaged"
     try:
         installed = version("torch")
     except PackageNotFoundError:

@@ -1,8 +1,8 @@
 """Builds the operators: `python -m cuda_ext.build`, and from setup.py when the project is installed.
 
 CUDA kernels are built where torch has CUDA and nvcc is there, or as `--cuda`, `--no-cuda` or SWEEPER_CUDA (1 or 0) say;
-no GPU is needed. Architectures: `--arch`, else TORCH_CUDA_ARCH_LIST, else all of 7.0 to 10.0 that this nvcc knows. A build
-works in a folder of its own and puts its result in place at the end, so that a killed one leaves nothing that matters.
+no GPU is needed. Architectures: `--arch`, else TORCH_CUDA_ARCH_LIST, else all of 7.0 to 10.0 that this nvcc knows. A
+build works in a folder of its own and puts its result in place at the end: a killed one leaves nothing that matters.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def extension(cuda: bool) -> Extension:
         made = CppExtension("cuda_ext._operators", sources, extra_compile_args=compile_args, py_limited_api=True)
     else:
         if "TORCH_CUDA_ARCH_LIST" not in os.environ:
-            nvcc = [str(Path(CUDA_HOME) / "bin" / "nvcc"), "--list-gpu-code"]
+            nvcc = [str(Path(str(CUDA_HOME)) / "bin" / "nvcc"), "--list-gpu-code"]
             os.environ["TORCH_CUDA_ARCH_LIST"] = architectures(subprocess.check_output(nvcc, text=True))
         compile_args["nvcc"] = [*_OPTIMISED, "--threads=2"]
         # torch's own wheels bring headers that a bare toolkit lacks.
@@ -103,7 +103,7 @@ def build_command() -> type:
     """setuptools' build_ext that names the library plainly and writes the note beside it."""
     from torch.utils.cpp_extension import BuildExtension
 
-    class BuildOperators(BuildExtension):  # type: ignore[misc]
+    class BuildOperators(BuildExtension):
         def __init__(self, *arguments: object, **options: object) -> None:
             options.setdefault("no_python_abi_suffix", True)
             options.setdefault("use_ninja", _has_ninja())
@@ -150,13 +150,23 @@ def build(cuda: bool | None, verbose: bool = False) -> artifact.Built:
             text=True,
         )
         if done.returncode:
-            raise BuildError(f"the compiler failed\n{(done.stdout or '')[-4000:]}")
+            raise BuildError(f"the compiler failed\n{_essence(done.stdout or '')}")
         unfinished = artifact.HERE / f"{artifact.LIBRARY}.{os.getpid()}"
         unfinished.write_bytes((Path(work) / "cuda_ext" / artifact.LIBRARY).read_bytes())
         os.replace(unfinished, artifact.HERE / artifact.LIBRARY)
         made.built.write(artifact.HERE)
     built: artifact.Built = made.built
     return built
+
+
+_SHOWN_LINES = 30
+
+
+def _essence(output: str) -> str:
+    """Of a compiler's output what tells of errors, else its end."""
+    lines = output.splitlines()
+    telling = [line for line in lines if "error" in line.lower() and not line.startswith(("Traceback", "    "))]
+    return "\n".join((telling or lines)[-_SHOWN_LINES:])
 
 
 def main() -> int:

@@ -10,7 +10,7 @@ from cuda_ext import artifact
 
 
 class ExtensionError(RuntimeError):
-    """The compiled operators are missing, stale, damaged, or lack what the tensors need. `remedy` says what mends it."""
+    """The compiled operators are missing, stale or damaged, or lack what the tensors need; `remedy` mends it."""
 
     def __init__(self, problem: str, remedy: str = artifact.REMEDY) -> None:
         super().__init__(f"{problem}: {remedy}")

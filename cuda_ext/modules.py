@@ -138,14 +138,12 @@ def _activation_of(layer: nn.Module) -> str:
     raise ValueError(f"expected nn.ReLU, nn.GELU(approximate='tanh'), nn.Sigmoid or nn.Identity, got {layer}")
 
 
-def _split(module: nn.Module, state: dict[str, Any], prefix: str, _: Any) -> None:
+def _split(_: nn.Module, state: dict[str, Any], prefix: str, __: Any) -> None:
     both = state[f"{prefix}weight"]
     state[f"{prefix}weight"], state[f"{prefix}bias"] = both[:, 1:], both[:, 0]
 
 
-def _join(
-    module: nn.Module, state: dict[str, Any], prefix: str, _: Any, strict: bool, missing: list[str], *__: Any
-) -> None:
+def _join(_: nn.Module, state: dict[str, Any], prefix: str, __: Any, ___: bool, missing: list[str], *____: Any) -> None:
     weight, bias = state.get(f"{prefix}weight"), state.pop(f"{prefix}bias", None)
     if weight is None:
         return

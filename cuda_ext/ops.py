@@ -6,7 +6,7 @@ All take float32, float64, bfloat16 and float16, on the CPU and on CUDA. `weight
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -64,8 +64,8 @@ def fused_linear(x: Tensor, weight: Tensor, activation: str = "none") -> Tensor:
 
     Args:
         x: [..., inputs].
-        weight: [outputs, 1 + inputs], bias first, of x's type and on its device. Right for every layout; fast for that of
-            `empty_augmented`.
+        weight: [outputs, 1 + inputs], bias first, of x's type and on its device. Right for every layout; fast for that
+            of `empty_augmented`.
         activation: "none", "relu", "gelu" (the tanh approximation) or "sigmoid".
 
     Returns:
@@ -81,8 +81,7 @@ def fused_linear(x: Tensor, weight: Tensor, activation: str = "none") -> Tensor:
 
 
 def fused_mlp(x: Tensor, weights: Sequence[Tensor], activations: Sequence[str]) -> Tensor:
-    """`fused_linear` for layer after layer, as one operator: a layer's gradients pass through the activation before it,
-    and become its bias's gradient, within the product that makes them.
+    """`fused_linear` for layer after layer, as one operator: small layers go together in one launch each way.
 
     Args and errors as for `fused_linear`; one weight and one activation a layer.
     """
@@ -97,9 +96,9 @@ def empty_augmented(
 ) -> Tensor:
     """An uninitialised augmented weight [outputs, 1 + inputs] in the layout that products like.
 
-    It is stored by columns: the bias first, as one dense vector, then a dense vector for each input, each beginning on a
-    multiple of 16 bytes. So both the bias and the matrix after it are aligned, which no row-major matrix of 1 + inputs
-    columns can offer.
+    It is stored by columns: the bias first, as one dense vector, then a dense vector for each input, each from a
+    multiple of 16 bytes on. So both the bias and the matrix after it are aligned, which no matrix of 1 + inputs columns
+    that is stored by rows can offer.
     """
     dtype = dtype or torch.get_default_dtype()
     step = ALIGNMENT_BYTES // dtype.itemsize
@@ -127,24 +126,20 @@ def _autocast(*tensors: Tensor) -> tuple[Tensor, ...]:
 # What follows tells torch.compile the operators' results without running them, and autograd their gradients.
 
 
-@torch.library.register_fake("sweeper::shift_right_")
 def _shift_right_in_place(
     storage: Tensor, rows: int, cols: int, fill: float = 1.0, *, algorithm: str = "single-pass"
 ) -> None:
     return None
 
 
-@torch.library.register_fake("sweeper::shift_left_")
 def _shift_left_in_place(storage: Tensor, rows: int, cols: int, *, algorithm: str = "single-pass") -> None:
     return None
 
 
-@torch.library.register_fake("sweeper::shift_right")
 def _shift_right_shape(x: Tensor, fill: float = 1.0) -> Tensor:
     return x.new_empty(x.shape[0], x.shape[1] + 1)
 
 
-@torch.library.register_fake("sweeper::shift_left")
 def _shift_left_shape(x: Tensor) -> Tensor:
     return x.new_empty(x.shape[0], x.shape[1] - 1)
 
@@ -153,26 +148,22 @@ def _saved_shape(x: Tensor, outputs: int, activation: str) -> Tensor:
     return x.new_empty(x.shape[0], outputs) if activation == "gelu" else x.new_empty(0)
 
 
-@torch.library.register_fake("sweeper::fused_linear")
 def _fused_linear_shape(x: Tensor, weight: Tensor, activation: str = "none") -> tuple[Tensor, Tensor]:
     outputs = weight.shape[0]
     return x.new_empty(x.shape[0], outputs), _saved_shape(x, outputs, activation)
 
 
-@torch.library.register_fake("sweeper::fused_mlp")
 def _fused_mlp_shape(x: Tensor, weights: list[Tensor], activations: list[str]) -> tuple[list[Tensor], list[Tensor]]:
     shapes = [_fused_linear_shape(x, *layer) for layer in zip(weights, activations, strict=True)]
     return [output for output, _ in shapes], [saved for _, saved in shapes]
 
 
-@torch.library.register_fake("sweeper::fused_linear_backward")
 def _fused_linear_backward_shape(
     grad: Tensor, x: Tensor, weight: Tensor, output: Tensor, saved: Tensor, activation: str, needs_input: bool
 ) -> tuple[Tensor, Tensor]:
     return _input_gradient_shape(x, needs_input), _like(weight)
 
 
-@torch.library.register_fake("sweeper::fused_mlp_backward")
 def _fused_mlp_backward_shape(
     grad: Tensor,
     x: Tensor,
@@ -191,6 +182,20 @@ def _input_gradient_shape(x: Tensor, needs_input: bool) -> Tensor:
 
 def _like(weight: Tensor) -> Tensor:
     return torch.empty_strided(weight.shape, weight.stride(), dtype=weight.dtype, device=weight.device)
+
+
+_SHAPES: dict[str, Callable[..., Any]] = {
+    "shift_right_": _shift_right_in_place,
+    "shift_left_": _shift_left_in_place,
+    "shift_right": _shift_right_shape,
+    "shift_left": _shift_left_shape,
+    "fused_linear": _fused_linear_shape,
+    "fused_mlp": _fused_mlp_shape,
+    "fused_linear_backward": _fused_linear_backward_shape,
+    "fused_mlp_backward": _fused_mlp_backward_shape,
+}
+for _name, _shape in _SHAPES.items():
+    torch.library.register_fake(f"sweeper::{_name}", _shape)
 
 
 def _shift_right_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

@@ -25,7 +25,8 @@ class FlatParameters:
         kinds = {(parameter.dtype, parameter.device) for parameter in parameters}
         if len(kinds) != 1:
             raise ValueError(f"parameters must share one type and device, got {kinds or 'none'}")
-        self.weights = torch.cat([parameter.detach().permute(_memory_order(parameter)).reshape(-1) for parameter in parameters])
+        values = [parameter.detach().permute(_memory_order(parameter)).reshape(-1) for parameter in parameters]
+        self.weights = torch.cat(values)
         self.gradients = torch.zeros_like(self.weights)
         start = 0
         for parameter in parameters:
@@ -64,7 +65,8 @@ class FlatParameters:
 
 def _memory_order(tensor: Tensor) -> list[int]:
     """The dimensions from the outermost in memory to the innermost: a layer may be stored by columns."""
-    return sorted(range(tensor.dim()), key=lambda dim: (-tensor.stride(dim), dim))
+    strides = tensor.stride()
+    return sorted(range(tensor.dim()), key=lambda dim: (-strides[dim], dim))
 
 
 def _view(part: Tensor, shape: torch.Size, order: list[int]) -> Tensor:

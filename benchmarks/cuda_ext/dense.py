@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -44,7 +45,7 @@ def _tf32() -> Iterator[None]:
 
 
 def _passes(
-    module: nn.Module | Callable[[Tensor], Tensor], parameters: list[Tensor], x: Tensor
+    module: nn.Module | Callable[[Tensor], Tensor], parameters: Sequence[Tensor], x: Tensor
 ) -> Callable[[], object]:
     """Forward and backward, with the gradients of x and of all parameters."""
     grad = torch.randn_like(module(x))
@@ -105,7 +106,7 @@ def _small(rows: int, inputs: int, outputs: int, kind: str, n: int) -> Iterator[
 
 def _classifier(batch: int, kind: str, n: int) -> Iterator[Row]:
     x = _input(batch, STACK[0], kind)
-    linears = [_linear(inputs, outputs, kind) for inputs, outputs in zip(STACK, STACK[1:], strict=False)]
+    linears = [_linear(inputs, outputs, kind) for inputs, outputs in pairwise(STACK)]
     with_relu = nn.Sequential(linears[0], nn.ReLU(), linears[1], nn.ReLU(), linears[2])
     fused = FusedMLP.from_layers(with_relu)
     ours = _passes(fused, list(fused.parameters()), x)

@@ -81,15 +81,19 @@ def _large(rows: int, cols: int, kind: str, n: int) -> Iterator[Row]:
         row = compare(
             f"{name} {rows}x{cols} {kind}",
             "GB/s",
-            lambda timed=timed, moved=moved: moved / timed() / 1e3,
+            partial(_gpu_rate, timed, moved),
             "device copy",
-            lambda: copied / copy() / 1e3,
+            partial(_gpu_rate, copy, copied),
             n,
             used_versions(),
         )
         yield Row(**{**vars(row), "hardware": hardware_of_gpu()})
     del target
     yield from _against_pad(rows, cols, kind, n)
+
+
+def _gpu_rate(timed: Callable[[], float], moved: int) -> float:
+    return moved / timed() / 1e3
 
 
 def _against_pad(rows: int, cols: int, kind: str, n: int) -> Iterator[Row]:

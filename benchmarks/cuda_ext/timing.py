@@ -59,7 +59,7 @@ def _replay_us(graph: torch.cuda.CUDAGraph, repeats: int) -> float:
     graph.replay()
     ended.record()
     ended.synchronize()
-    return begun.elapsed_time(ended) * 1e3 / repeats
+    return float(begun.elapsed_time(ended)) * 1e3 / repeats
 
 
 def against(name: str, ours: Callable[[], object], baseline: str, theirs: Callable[[], object], n: int) -> Row:

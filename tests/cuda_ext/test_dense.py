@@ -1,8 +1,10 @@
-"""Fully connected operators: values and gradients of the reference, for every activation, layout and way of doing it."""
+"""Fully connected operators: the reference's values and gradients, for every activation, layout and way of doing it."""
 
 from __future__ import annotations
 
+import math
 import random
+from itertools import pairwise
 
 import pytest
 import torch
@@ -28,11 +30,12 @@ SHAPES = [
 
 def augmented_weight(outputs: int, inputs: int, dtype: torch.dtype, device: str, layout: str = "columns") -> Tensor:
     """Values of about 1 / sqrt(inputs), stored by aligned columns or by rows."""
-    values = randoms(outputs, 1 + inputs, dtype=dtype, device=device, seed=1) / (inputs + 1) ** 0.5
+    values = randoms(outputs, 1 + inputs, dtype=dtype, device=device, seed=1) / math.sqrt(inputs + 1)
     if layout == "rows":
         return values
     weight = empty_augmented(outputs, inputs, dtype=dtype, device=device)
-    return weight.copy_(values)
+    weight.copy_(values)
+    return weight
 
 
 def by_reference(
@@ -79,9 +82,7 @@ def test_a_layer_is_the_reference(
 def test_a_stack_is_the_reference(
     widths: tuple[int, ...], rows: int, activation: str, dtype: torch.dtype, device: str
 ) -> None:
-    weights = [
-        augmented_weight(outputs, inputs, dtype, device) for inputs, outputs in zip(widths, widths[1:], strict=False)
-    ]
+    weights = [augmented_weight(outputs, inputs, dtype, device) for inputs, outputs in pairwise(widths)]
     x = randoms(rows, widths[0], dtype=dtype, device=device)
     check(x, weights, [activation] * (len(weights) - 1) + ["none"], dtype, rows)
 
@@ -95,7 +96,7 @@ def test_any_stack_layout_and_type(seed: int, device: str) -> None:
     rows = int(2 ** draw.uniform(0, 9))
     weights = [
         augmented_weight(outputs, inputs, dtype, device, draw.choice(["rows", "columns"]))
-        for inputs, outputs in zip(widths, widths[1:], strict=False)
+        for inputs, outputs in pairwise(widths)
     ]
     x = randoms(rows, widths[0], dtype=dtype, device=device)
     if draw.random() < 0.5:

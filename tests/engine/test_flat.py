@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from cuda_ext import FusedLinear
 from engine.flat import FlatParameters, host_rows
 
 
@@ -78,3 +79,23 @@ def test_parameters_of_several_types_or_none_are_refused() -> None:
 def test_rows_for_every_rank_have_the_type_and_length_of_one() -> None:
     rows = host_rows(3, np.zeros(5, np.float32))
     assert (rows.shape, str(rows.dtype)) == ((3, 5), "float32")
+
+
+def test_a_parameter_stored_by_columns_stays_so() -> None:
+    module = nn.Sequential(FusedLinear(5, 8, "relu"), FusedLinear(8, 10))
+    before = [parameter.detach().clone() for parameter in module.parameters()]
+    inputs = torch.linspace(-1, 1, 15).view(3, 5)
+    outputs = module(inputs).detach()
+    flat = FlatParameters(module)
+    assert len(flat) == 8 * 6 + 10 * 9
+    for parameter, old in zip(module.parameters(), before, strict=True):
+        assert torch.equal(parameter, old)
+        assert parameter.stride(0) == 1
+        assert parameter.grad is not None
+        assert parameter.grad.stride() == parameter.stride()
+    assert torch.equal(module(inputs), outputs)
+    torch.autograd.backward(module(inputs).sum())
+    flat.weights -= flat.gradients
+    for parameter, old in zip(module.parameters(), before, strict=True):
+        assert parameter.grad is not None
+        assert torch.equal(parameter, old - parameter.grad)

@@ -189,3 +189,12 @@ def test_data_that_is_nowhere_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(cifar10, "URL", "http://127.0.0.1:1/")
     with pytest.raises(DataError, match="data cifar10: not found in"):
         run({"data": "cifar10", "images": 10, "batch_size": 1})
+
+
+def test_fused_and_torchs_layers_learn_alike() -> None:
+    curves = []
+    for fc in ("fused", "torch"):
+        _, points, ended = run({**PICTURES, "images": 320, "batch_size": 16, "points": 5, "fc": fc})
+        assert ended.images == 320
+        curves.append([point.loss for point in points])
+    assert curves[0] == pytest.approx(curves[1], rel=1e-3)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from cuda_ext import load
+from cuda_ext.load import ExtensionError
 from sweeper.cli.main import main
-from sweeper.doctor import Finding, check_compiler, check_data, check_mpi, check_store
+from sweeper.doctor import Finding, check_compiler, check_data, check_mpi, check_operators, check_store
 
 
 def findings(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, dict[str, str]]]:
@@ -90,3 +92,17 @@ def test_absent_data_is_told_and_not_fetched(tmp_path: Path, monkeypatch: pytest
     assert found["data cifar10"].status == found["data fashion-mnist"].status == "absent"
     assert "SWEEPER_DATA" in found["data cifar10"].remedy
     assert not list(tmp_path.rglob("*.gz"))
+
+
+def test_the_operators_are_loaded_and_their_absence_has_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    (finding,) = check_operators("")
+    assert finding.status == "ok"
+    assert finding.detail.startswith("built ")
+
+    def refuse() -> None:
+        raise ExtensionError("the compiled operators are missing")
+
+    monkeypatch.setattr(load, "load_operators", refuse)
+    (finding,) = check_operators("")
+    assert finding.status == "failed"
+    assert finding.remedy == "run `python -m cuda_ext.build`; or set trial.fc to torch"

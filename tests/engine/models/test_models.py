@@ -7,9 +7,11 @@ import pytest
 import torch
 from torch import nn
 
+from cuda_ext import FusedLinear, artifact
 from engine.config import TrainingConfig
 from engine.data import DataSet, load
 from engine.models import UNIFORM_BOUND, AlexNetCifar, Neuron, Task, build
+from engine.operators import OperatorsError
 
 
 def pictures(channels: int, pixels: int, count: int = 4) -> DataSet:
@@ -75,8 +77,8 @@ def test_torchs_own_weights_differ_by_layer() -> None:
     torch.manual_seed(0)
     task = build(TrainingConfig(initial_weights="torch"), pictures(3, 32))
     for layer in task.module.modules():
-        if isinstance(layer, nn.Conv2d | nn.Linear):
-            inputs = layer.weight[0].numel()
+        if isinstance(layer, nn.Conv2d | FusedLinear):
+            inputs = layer.weight[0].numel() - isinstance(layer, FusedLinear)
             assert 0.9 * inputs**-0.5 < layer.weight.abs().max() <= inputs**-0.5
 
 
@@ -104,3 +106,25 @@ def test_losses_are_sums_over_the_batch(name: str) -> None:
     task = build(config, data)
     singles = [task.loss_sum(task.module(inputs[i : i + 1]), targets[i : i + 1]).item() for i in range(4)]
     assert task.loss_sum(task.module(inputs), targets).item() == pytest.approx(sum(singles), rel=1e-5)
+
+
+def test_fully_connected_layers_begin_and_compute_alike_by_either_operators() -> None:
+    found = []
+    for fc in ("fused", "torch"):
+        torch.manual_seed(4)
+        found.append(build(TrainingConfig.model_validate({"fc": fc}), pictures(3, 32)).module)
+    fused, plain = found
+    assert any(isinstance(part, FusedLinear) for part in fused.modules())
+    assert not any(isinstance(part, FusedLinear) for part in plain.modules())
+    images = torch.randn(6, 3, 32, 32)
+    torch.testing.assert_close(fused(images), plain(images))
+
+
+def test_fused_layers_are_refused_where_the_operators_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artifact, "problem", lambda: "the compiled operators are missing")
+    with pytest.raises(OperatorsError) as refused:
+        build(TrainingConfig(), pictures(3, 32))
+    assert str(refused.value) == (
+        "the compiled operators are missing; run `python -m cuda_ext.build`, or set trial.fc to torch"
+    )
+    assert build(TrainingConfig(fc="torch"), pictures(3, 32)).module is not None

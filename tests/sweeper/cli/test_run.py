@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from cuda_ext import artifact
 from sweeper.cli.main import main
 from tests.processes import eventually, processes_with
 
@@ -248,3 +249,18 @@ def test_failed_trials_are_an_error(spec: Path, tmp_path: Path, monkeypatch: pyt
     assert "failed" in out
     assert {state for (state,) in rows(tmp_path, "SELECT state FROM trial")} == {"failed"}
     assert all("exit code 3" in str(reason) for (reason,) in rows(tmp_path, "SELECT reason FROM trial"))
+
+
+def test_missing_operators_are_refused_before_anything_starts(
+    spec: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(artifact, "problem", lambda: "the compiled operators are missing")
+    pictures = ["--set", "trial.model=alexnet-cifar", "--set", "trial.data=digits"]
+    with pytest.raises(SystemExit) as exited:
+        main(["run", str(spec), *pictures])
+    assert exited.value.code == 1
+    said = capsys.readouterr().err
+    assert said.strip() == (
+        "error: the compiled operators are missing; run `python -m cuda_ext.build`, or set trial.fc to torch"
+    )
+    assert not (spec.parent / "sweeper.db").exists()
