@@ -3,6 +3,7 @@
 # make env      install what the tests need as well
 # make ci       what CI runs
 # make bench    the benchmarks
+# make cuda     the GPU kernels' own checks, on a machine with a GPU
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -12,7 +13,7 @@ DESCRIPTION := pyproject.toml setup.py constraints.txt
 # Installing builds the operators; this does it again where their sources or torch have changed since.
 OPERATORS := $(BIN)/python -m cuda_ext.build --if-needed
 
-.PHONY: default env demo lint test ci bench clean
+.PHONY: default env demo lint test ci cuda bench clean
 .DELETE_ON_ERROR:
 default: lint test
 
@@ -54,6 +55,10 @@ test: env
 	$(BIN)/python -m pytest
 
 ci: lint test
+
+# On a machine with a GPU and nvcc: the kernels' tests, and compute-sanitizer over each.
+cuda: env
+	scripts/check_cuda.sh $(BIN)/python
 
 # Each area also runs alone: python -m benchmarks.store --quick --json FILE
 bench: env

@@ -13,7 +13,7 @@ constexpr int kThreads = 512;
 constexpr int kLanes = 8;                     // threads that share one sum
 constexpr int kSums = kThreads / kLanes;      // sums at once
 constexpr int kBatch = 8;                     // loads that a thread has under way
-constexpr int kMostShared = 64 * 1024;
+constexpr int kMostShared = 56 * 1024;   // within what the smallest multiprocessor gives a block
 constexpr int kMostSegments = 2 * kMostLayers + 2;
 
 // Weights lie in shared memory by rows of this many elements, so that neither storing them nor either product along them

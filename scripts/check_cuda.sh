@@ -1,0 +1,11 @@
+#!/bin/sh
+# check_cuda.sh [PYTHON]: builds the CUDA kernels, tests them on this machine's GPU, and lets compute-sanitizer watch
+# each of them for accesses out of bounds and for races. Needs nvcc, a torch with CUDA, pytest and hypothesis.
+set -eu
+python=${1:-python3}
+cd "$(dirname "$0")/.."
+"$python" -m cuda_ext.build --cuda
+"$python" -m pytest -q tests/cuda tests/cuda_ext -k 'cuda'
+for tool in memcheck racecheck; do
+    PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool "$tool" --error-exitcode 1 "$python" -m tests.cuda.exercise
+done
