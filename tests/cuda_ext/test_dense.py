@@ -77,7 +77,7 @@ def test_a_layer_is_the_reference(
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("widths", [(576, 64, 32, 10), (5, 3), (1, 1, 1), (300, 520, 264, 128), (7, 1030, 5)])
+@pytest.mark.parametrize("widths", [(576, 64, 32, 10), (5, 3), (1, 1, 1), (4, 0, 5, 3), (300, 520, 264, 128), (7, 1030, 5)])
 @pytest.mark.parametrize("rows", [1, 67, 256])
 def test_a_stack_is_the_reference(
     widths: tuple[int, ...], rows: int, activation: str, dtype: torch.dtype, device: str

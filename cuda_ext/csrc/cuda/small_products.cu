@@ -84,7 +84,8 @@ __device__ Side<T> left_side(const Task& task) {
 template <typename T>
 __device__ Side<T> right_side(const Task& task) {
   const SmallProduct& p = task.product;
-  if (p.role == ProductRole::kWeight) return plain_side<T>(p.input, false, task.n, 1);
+  // A bias's gradient takes the ones only; the loads go to the gradient, which is there even where a layer has no inputs.
+  if (p.role == ProductRole::kWeight) return plain_side<T>(p.bias_only ? p.gradient : p.input, false, task.n, 1);
   if (p.role == ProductRole::kForward) return plain_side<T>(p.layer.weight, true, task.n, 0);
   Side<T> side = plain_side<T>(p.layer.weight, false, task.n, 0);   // without the bias's column
   side.data += side.along_lines;

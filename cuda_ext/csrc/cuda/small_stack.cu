@@ -64,7 +64,8 @@ __device__ void bring(const Segment<T>* segments, int count) {
       to[e] = segment.to + i * segment.pitch + j;
     }
 #pragma unroll
-    for (int e = 0; e < kBatch; ++e) *to[e] = widened(value[e]);   // beyond the end: the last one once more
+    for (int e = 0; e < kBatch; ++e)
+      if (base + e * kThreads + static_cast<int>(threadIdx.x) < total) *to[e] = widened(value[e]);
   }
 }
 
