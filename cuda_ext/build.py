@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -40,14 +41,27 @@ def wants_cuda(asked: bool | None = None) -> bool:
     import torch
     from torch.utils.cpp_extension import CUDA_HOME
 
-    if asked is None and os.environ.get("SWEEPER_CUDA"):
-        asked = os.environ["SWEEPER_CUDA"] == "1"
-    compiler = CUDA_HOME is not None and (Path(CUDA_HOME) / "bin" / "nvcc").exists()
-    possible = torch.version.cuda is not None and compiler
-    if asked and not possible:
-        missing = "this torch is a build without CUDA" if torch.version.cuda is None else "there is no nvcc"
+    asked = _asked(asked)
+    missing = what_is_missing(torch.version.cuda, CUDA_HOME)
+    if asked and missing:
         raise BuildError(f"CUDA kernels are asked for, and {missing}; leave out --cuda and SWEEPER_CUDA, or install it")
-    return possible if asked is None else asked
+    return not missing if asked is None else asked
+
+
+def what_is_missing(torchs: str | None, home: str | None) -> str:
+    """Why CUDA kernels cannot be built for a torch of CUDA `torchs` by the toolkit in `home`; empty where they can."""
+    if torchs is None:
+        return "this torch is a build without CUDA"
+    nvcc = Path(home or "") / "bin" / "nvcc"
+    if home is None or not nvcc.exists():
+        return "there is no nvcc"
+    said = subprocess.run([nvcc, "--version"], capture_output=True, text=True).stdout
+    found = re.search(r"release (\d+)\.(\d+)", said)
+    if found is None or found[1] != torchs.split(".")[0]:
+        return (
+            f"nvcc is of CUDA {found[0].removeprefix('release ') if found else 'unknown'}, and torch of CUDA {torchs}"
+        )
+    return ""
 
 
 def architectures(known: str) -> str:
@@ -159,6 +173,18 @@ def build(cuda: bool | None, verbose: bool = False) -> artifact.Built:
     return built
 
 
+def _asked(cuda: bool | None) -> bool | None:
+    """What was asked for, by argument or else by SWEEPER_CUDA."""
+    if cuda is None and os.environ.get("SWEEPER_CUDA"):
+        return os.environ["SWEEPER_CUDA"] == "1"
+    return cuda
+
+
+def _is_as_wanted(cuda: bool | None) -> bool:
+    note, asked = artifact.read_note(), _asked(cuda)
+    return artifact.problem() is None and note is not None and asked in (None, note.cuda)
+
+
 _SHOWN_LINES = 30
 
 
@@ -181,7 +207,7 @@ def main() -> int:
     parser.add_argument("--if-needed", action="store_true", help="only where they are missing or stale")
     parser.add_argument("--verbose", action="store_true", help="show the compiler's output")
     given = parser.parse_args()
-    if given.if_needed and artifact.problem() is None:
+    if given.if_needed and _is_as_wanted(given.cuda):
         return 0
     if given.arch:
         os.environ["TORCH_CUDA_ARCH_LIST"] = given.arch

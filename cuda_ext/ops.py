@@ -34,6 +34,7 @@ def shift_right_(storage: Tensor, rows: int, cols: int, fill: float = 1.0, *, al
         RuntimeError: a wrong type, device, layout, capacity or shape.
     """
     _need_kernels(storage)
+    _note_change(storage)
     _NAMESPACE.shift_right_(storage, rows, cols, fill, algorithm=algorithm)
 
 
@@ -44,6 +45,7 @@ def shift_left_(storage: Tensor, rows: int, cols: int, *, algorithm: str = "sing
     algorithm is that of its section 4.3.
     """
     _need_kernels(storage)
+    _note_change(storage)
     _NAMESPACE.shift_left_(storage, rows, cols, algorithm=algorithm)
 
 
@@ -63,7 +65,7 @@ def fused_linear(x: Tensor, weight: Tensor, activation: str = "none") -> Tensor:
     """activation([1, x] weight^T): a fully connected layer as one product, forward and backward. Differentiable, once.
 
     Args:
-        x: [..., inputs].
+        x: [..., inputs]; on CUDA its rows or columns are dense.
         weight: [outputs, 1 + inputs], bias first, of x's type and on its device. Right for every layout; fast for that
             of `empty_augmented`.
         activation: "none", "relu", "gelu" (the tanh approximation) or "sigmoid".
@@ -115,12 +117,25 @@ def _need_kernels(tensor: Tensor) -> None:
         raise ExtensionError("the operators were built without CUDA kernels", "run `python -m cuda_ext.build --cuda`")
 
 
+def _note_change(storage: Tensor) -> None:
+    """Tell autograd of a change in place: it refuses gradients that would need what was there before."""
+    if storage.requires_grad and torch.is_grad_enabled():
+        raise RuntimeError(
+            "a storage that requires gradients cannot be shifted in place; use shift_right or shift_left"
+        )
+    if not torch.compiler.is_compiling():
+        torch.autograd.graph.increment_version(storage)
+
+
 def _autocast(*tensors: Tensor) -> tuple[Tensor, ...]:
     device = tensors[0].device.type
-    if not torch.is_autocast_enabled(device):
+    if not (torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)):
         return tensors
     dtype = torch.get_autocast_dtype(device)
-    return tuple(tensor.to(dtype) if tensor.dtype == torch.float32 else tensor for tensor in tensors)
+    return tuple(
+        tensor.to(dtype) if tensor.is_floating_point() and tensor.dtype != torch.float64 else tensor
+        for tensor in tensors
+    )
 
 
 # What follows tells torch.compile the operators' results without running them, and autograd their gradients.
@@ -181,6 +196,9 @@ def _input_gradient_shape(x: Tensor, needs_input: bool) -> Tensor:
 
 
 def _like(weight: Tensor) -> Tensor:
+    inner, outer = (1, 0) if weight.stride(1) <= weight.stride(0) else (0, 1)
+    if weight.stride(inner) < 1 or weight.stride(outer) < weight.stride(inner) * weight.shape[inner]:
+        return torch.empty(weight.shape, dtype=weight.dtype, device=weight.device)
     return torch.empty_strided(weight.shape, weight.stride(), dtype=weight.dtype, device=weight.device)
 
 
@@ -221,10 +239,13 @@ def _fused_linear_setup(ctx: Any, inputs: tuple[Tensor, Tensor, str], output: tu
     ctx.set_materialize_grads(False)
     x, weight, ctx.activation = inputs
     result, saved = output
+    ctx.mark_non_differentiable(saved)
     ctx.save_for_backward(x, weight, result if ctx.activation in _FROM_OUTPUT else saved, saved)
 
 
-def _fused_linear_backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor | None, Tensor, None]:
+def _fused_linear_backward(ctx: Any, grad: Tensor | None, _: Any) -> tuple[Tensor | None, Tensor | None, None]:
+    if grad is None:
+        return None, None, None
     x, weight, output, saved = ctx.saved_tensors
     needs_input = ctx.needs_input_grad[0]
     to_input, to_weight = _NAMESPACE.fused_linear_backward(grad, x, weight, output, saved, ctx.activation, needs_input)
@@ -240,12 +261,17 @@ def _fused_mlp_setup(
     ctx.set_materialize_grads(False)  # or the layers' outputs, which nobody uses, would get gradients of zeros
     x, weights, ctx.activations = inputs
     outputs, saved = output
+    ctx.mark_non_differentiable(*outputs[:-1], *saved)
     top = outputs[-1] if ctx.activations[-1] in _FROM_OUTPUT else saved[-1]
     ctx.layers = len(weights)
     ctx.save_for_backward(x, *weights, *outputs[:-1], top, *saved)
 
 
-def _fused_mlp_backward(ctx: Any, grads: list[Tensor], _: Any) -> tuple[Tensor | None, list[Tensor], None]:
+def _fused_mlp_backward(
+    ctx: Any, grads: list[Tensor | None], _: Any
+) -> tuple[Tensor | None, list[Tensor | None], None]:
+    if grads[-1] is None:
+        return None, [None] * ctx.layers, None
     x, *kept = ctx.saved_tensors
     weights, outputs, saved = (list(kept[i * ctx.layers : (i + 1) * ctx.layers]) for i in range(3))
     needs_input = ctx.needs_input_grad[0]

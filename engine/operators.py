@@ -18,7 +18,13 @@ def needs_operators(config: TrainingConfig) -> bool:
     return config.fc == "fused" and config.model == "alexnet-cifar"
 
 
-def check_operators() -> None:
-    """Raises OperatorsError unless the compiled operators can be loaded."""
+def check_operators(cuda: bool = False) -> None:
+    """Raises OperatorsError unless the compiled operators can be loaded, with CUDA kernels where `cuda` is set."""
     if problem := artifact.problem():
         raise OperatorsError(problem, f"{artifact.REMEDY}, or set trial.fc to torch")
+    note = artifact.read_note()
+    if cuda and note is not None and not note.cuda:
+        raise OperatorsError(
+            "the compiled operators have no CUDA kernels, and the trial is to run on a GPU",
+            "install nvcc and run `python -m cuda_ext.build --cuda`, or set trial.fc to torch",
+        )

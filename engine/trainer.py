@@ -20,6 +20,7 @@ from engine.device import choose_device, describe
 from engine.exchange import make_exchange
 from engine.flat import FlatParameters
 from engine.models import build
+from engine.operators import check_operators, needs_operators
 from engine.phases import Phases
 from engine.protocol import Ended, Point, Started
 
@@ -58,6 +59,8 @@ class _Run:
     def __init__(self, config: TrainingConfig, comm: MPI.Comm) -> None:
         self.config, self.comm = config, comm
         self.device = choose_device(config.device, comm)
+        if needs_operators(config):
+            check_operators(cuda=self.device.type == "cuda")
         torch.manual_seed(config.seed)
         self.data = load(config.data)
         self._task = build(config, self.data)

@@ -5,7 +5,8 @@ set -eu
 python=${1:-python3}
 cd "$(dirname "$0")/.."
 "$python" -m cuda_ext.build --cuda
-"$python" -m pytest -q tests/cuda tests/cuda_ext -k 'cuda'
+"$python" -c 'import torch; assert torch.cuda.is_available(), "torch sees no GPU"'
+"$python" -m pytest -q tests/cuda tests/cuda_ext
 for tool in memcheck racecheck; do
     PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool "$tool" --error-exitcode 1 "$python" -m tests.cuda.exercise
 done

@@ -125,6 +125,10 @@ def check_operators(_store_url: str) -> Iterator[Finding]:
         built = load_operators()
     except ExtensionError as error:
         yield Finding("operators", "failed", error.problem, f"{error.remedy}; or set trial.fc to torch")
+        return
+    if local_gpus() and not built.cuda:
+        remedy = "install nvcc and run `python -m cuda_ext.build --cuda`; or set trial.fc to torch"
+        yield Finding("operators", "failed", "built for CPUs, and there are GPUs", remedy)
     else:
         kernels = "with CUDA kernels" if built.cuda else "for CPUs"
         yield Finding("operators", "ok", f"built {kernels}, for torch {built.torch}")

@@ -40,6 +40,8 @@ def content_key(config: TrainingConfig, workers: int, resources: Resources) -> s
         "global_batch_size": config.global_batch(workers),
         "batch_size": None,
     }
+    if effective["fc"] == "torch":
+        del effective["fc"]  # what there was before there was a choice: those trials keep their keys
     content = {"config": effective, "workers": workers, "resources": resources.model_dump(mode="json")}
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:_KEY_LENGTH]

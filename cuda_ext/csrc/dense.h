@@ -3,6 +3,8 @@
 
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
 #include <c10/util/Exception.h>
 
 #include <string>
@@ -67,6 +69,15 @@ inline void check_gradient(const char* name, const at::Tensor& grad, const at::T
               ": expected a gradient [", x.size(0), ", ", stack.outputs(stack.size() - 1), "], got sizes ", grad.sizes());
   TORCH_CHECK(grad.scalar_type() == x.scalar_type() && grad.device() == x.device(), name, ": expected a gradient of type ",
               x.dtype(), " on ", x.device(), ", got ", grad.dtype(), " on ", grad.device());
+}
+
+// An uninitialised gradient of a weight: laid out as that is, unless elements of it share their memory.
+inline at::Tensor empty_gradient(const at::Tensor& weight) {
+  const bool by_rows = weight.stride(1) <= weight.stride(0);
+  const int64_t inner = weight.stride(by_rows ? 1 : 0), outer = weight.stride(by_rows ? 0 : 1);
+  const bool apart = inner >= 1 && outer >= inner * weight.size(by_rows ? 1 : 0);
+  return apart ? at::empty_strided(weight.sizes(), weight.strides(), weight.options())
+               : at::empty(weight.sizes(), weight.options());
 }
 
 struct Forward {

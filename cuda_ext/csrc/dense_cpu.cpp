@@ -1,7 +1,6 @@
 // Fully connected layers on the CPU: the library's products on views of the augmented weight, and no copy of one.
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_strided.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/gelu_backward.h>
 #include <ATen/ops/mm.h>
@@ -58,7 +57,7 @@ Backward backward(const at::Tensor& grad, const at::Tensor& x, const Stack& stac
     flowing = before_activation(flowing, stack.activations[layer], outputs[layer], saved[layer]);
     const at::Tensor& weight = stack.weights[layer];
     const at::Tensor& input = layer > 0 ? outputs[layer - 1] : x;
-    at::Tensor result = at::empty_strided(weight.sizes(), weight.strides(), weight.options());
+    at::Tensor result = empty_gradient(weight);
     at::Tensor bias = result.select(1, 0), matrix = result.narrow(1, 1, stack.inputs(layer));
     at::sum_out(bias, flowing, {0});
     at::mm_out(matrix, flowing.t(), input);

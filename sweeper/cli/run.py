@@ -62,7 +62,7 @@ def run(
         check_seating(trials, local_capacity())
         find_launcher()
         if any(needs_operators(trial.config) for trial in trials):
-            check_operators()
+            check_operators(cuda=_computes_on_gpus(trials))
         make_logs_folder()
         fetch_data(trials)
     with closing(open_store(store_url)) as store:
@@ -98,6 +98,10 @@ def _execute(
             )
             raise
     return store.find_sweep(sweep_id)
+
+
+def _computes_on_gpus(trials: list[TrialSpec]) -> bool:
+    return any(trial.resources.gpus_per_worker > 0 and trial.config.device != "cpu" for trial in trials)
 
 
 def fetch_data(trials: list[TrialSpec]) -> None:

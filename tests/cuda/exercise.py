@@ -1,4 +1,4 @@
-"""Every GPU kernel once or a few times, for `compute-sanitizer`: `python -m tests.cuda.exercise`."""
+"""The GPU kernels, each a few times, for `compute-sanitizer`: `python -m tests.cuda.exercise`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from cuda_ext import fused_linear, fused_mlp, reference, shift_left_, shift_righ
 from tests.cuda_ext.devices import randoms
 from tests.cuda_ext.test_dense import augmented_weight
 
-# One tile and many, rows of a fraction of a vector to several tiles, a matrix past what one tile a block holds.
-SHIFTS = [(7, 1), (1, 9), (130, 129), (5000, 3), (700, 1100), (9000, 1200), (40_000, 100)]
+# One tile and many, and matrices past what one tile a block holds, of rows of less than a vector, less than a tile, and
+# more than one.
+SHIFTS = [(7, 1), (1, 9), (130, 129), (5000, 3), (700, 1100), (2_800_000, 2), (9000, 1200), (900, 10_000)]
 STACKS = [
     ((576, 64, 32, 10), ("relu", "relu", "none")),
     ((33, 17, 9), ("gelu", "sigmoid")),
     ((64, 32), ("relu",)),
     ((300, 260), ("relu",)),
-    ((2000, 2056), ("gelu",)),
+    ((400, 131), ("sigmoid",)),
+    ((2600, 2600), ("gelu",)),
 ]
 
 
@@ -42,7 +44,7 @@ def stacks(dtype: torch.dtype) -> int:
     """How many stacks gave something that is not a number."""
     wrong = 0
     for widths, activations in STACKS:
-        for rows in (1, 67, 300) if max(widths) < 1000 else (2100,):
+        for rows in (1, 67, 300) if max(widths) < 1000 else (2600,):
             weights = [augmented_weight(o, i, dtype, "cuda").requires_grad_() for i, o in pairwise(widths)]
             x = randoms(rows, widths[0], dtype=dtype, device="cuda").requires_grad_()
             alone = len(weights) == 1
@@ -54,7 +56,10 @@ def stacks(dtype: torch.dtype) -> int:
 
 def main() -> int:
     """Run all; the exit code says whether all went right."""
-    wrong = sum(shifts(dtype) + stacks(dtype) for dtype in (torch.float32, torch.bfloat16))
+    torch.backends.cuda.matmul.allow_tf32 = True
+    wrong = sum(
+        shifts(dtype) + stacks(dtype) for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+    )
     torch.cuda.synchronize()
     sys.stdout.write(f"{wrong} wrong\n")
     return min(wrong, 1)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from cuda_ext import FusedMLP, reference, shift_left_, shift_right_
+from cuda_ext import FusedLinear, FusedMLP, reference, shift_left_, shift_right_
 from cuda_ext.load import load_operators
 
 pytestmark = pytest.mark.skipif(
@@ -29,6 +29,58 @@ def test_a_replayed_shift_shifts_again(rows: int, cols: int) -> None:
         graph.replay()
         assert torch.equal(grown.view(rows, cols + 1), reference.shift_right(matrix.view(rows, cols), 3.0))
         assert torch.equal(storage[: rows * cols], matrix)
+
+
+def test_what_else_a_graph_writes_does_not_disturb_its_shifts() -> None:
+    rows, cols = 1000, 1001
+    storage, matrix = torch.zeros(rows * (cols + 1), device="cuda"), torch.empty(rows * cols, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        storage[: rows * cols].copy_(matrix)
+        shift_right_(storage, rows, cols)
+        small = [torch.zeros(2, device="cuda") for _ in range(8)]  # where a helper may have been
+    for _ in range(20):
+        matrix.normal_()
+        graph.replay()
+        assert torch.equal(storage.view(rows, cols + 1), reference.shift_right(matrix.view(rows, cols)))
+    assert len(small) == 8
+
+
+@pytest.mark.parametrize(("dtype", "cols"), [(torch.float32, 2), (torch.bfloat16, 5), (torch.float64, 1)])
+def test_rows_shorter_than_a_vector_in_a_large_matrix(dtype: torch.dtype, cols: int) -> None:
+    rows = 1 << 23
+    matrix = torch.randn(rows, cols, device="cuda").to(dtype)
+    storage = torch.empty(rows * (cols + 1), device="cuda", dtype=dtype)
+    storage[: rows * cols] = matrix.view(-1)
+    shift_right_(storage, rows, cols, 5.0)
+    assert torch.equal(storage.view(rows, cols + 1), reference.shift_right(matrix, 5.0))
+    shift_left_(storage, rows, cols)
+    assert torch.equal(storage[: rows * cols], matrix.view(-1))
+
+
+@pytest.mark.parametrize(("rows", "inputs", "outputs"), [(2600, 2600, 2600), (2601, 2605, 2603), (4096, 2048, 2056)])
+def test_large_layers_in_tf32_are_as_near_as_torchs(rows: int, inputs: int, outputs: int) -> None:
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        linear = nn.Linear(inputs, outputs, device="cuda")
+        fused = FusedLinear.from_linear(linear, "relu")
+        x = torch.randn(rows, inputs, device="cuda", requires_grad=True)
+        grad = torch.randn(rows, outputs, device="cuda")
+        ours = torch.autograd.grad(fused(x), (x, fused.weight), grad)
+        theirs = torch.autograd.grad(linear(x).relu(), (x, linear.weight, linear.bias), grad)
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+    exact = linear.double()
+    wide = x.detach().double().requires_grad_()
+    wanted = torch.autograd.grad(exact(wide).relu(), (wide, exact.weight, exact.bias), grad.double())
+    for result, plain, true in (
+        (ours[0], theirs[0], wanted[0]),
+        (ours[1][:, 1:], theirs[1], wanted[1]),
+        (ours[1][:, 0], theirs[2], wanted[2]),
+    ):
+        allowed = 3 * (plain.double() - true).norm() + 1e-5 * true.norm()
+        assert (result.double() - true).norm() <= allowed
 
 
 def test_shifts_on_several_streams_do_not_disturb_each_other() -> None:

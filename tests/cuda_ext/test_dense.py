@@ -21,6 +21,8 @@ SHAPES = [
     (5, 7, 3),
     (17, 1, 10),
     (3, 0, 4),
+    (3, 4, 0),
+    (300, 5, 0),
     (128, 576, 64),
     (131, 67, 129),
     (257, 300, 512),
@@ -77,7 +79,9 @@ def test_a_layer_is_the_reference(
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("widths", [(576, 64, 32, 10), (5, 3), (1, 1, 1), (4, 0, 5, 3), (300, 520, 264, 128), (7, 1030, 5)])
+@pytest.mark.parametrize(
+    "widths", [(576, 64, 32, 10), (5, 3), (1, 1, 1), (4, 0, 5, 3), (5, 4, 0), (300, 520, 264, 128), (7, 1030, 5)]
+)
 @pytest.mark.parametrize("rows", [1, 67, 256])
 def test_a_stack_is_the_reference(
     widths: tuple[int, ...], rows: int, activation: str, dtype: torch.dtype, device: str
@@ -203,3 +207,38 @@ def test_an_augmented_weight_is_aligned(outputs: int, inputs: int, dtype: torch.
     assert weight.stride(0) == 1
     assert weight[:, 1:].data_ptr() % 16 == 0
     assert weight.stride(1) * dtype.itemsize % 16 == 0
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("rows", [5, 700])
+def test_a_weight_whose_elements_share_memory_has_a_gradient_of_its_own(rows: int, device: str) -> None:
+    row = randoms(1, 301, dtype=torch.float32, device=device)
+    weight = row.expand(64, 301).requires_grad_()
+    x = randoms(rows, 300, dtype=torch.float32, device=device)
+    (ours,) = torch.autograd.grad(fused_linear(x, weight, "relu").square().sum(), weight)
+    (theirs,) = torch.autograd.grad(reference.fused_linear(x, weight, "relu").square().sum(), weight)
+    assert_near(ours, theirs, torch.float32)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_what_is_only_kept_for_the_backward_pass_has_no_gradient(device: str) -> None:
+    x = randoms(4, 5, dtype=torch.float32, device=device)
+    weights = [augmented_weight(3, 5, torch.float32, device), augmented_weight(2, 3, torch.float32, device)]
+    weights = [weight.requires_grad_() for weight in weights]
+    outputs, saved = torch.ops.sweeper.fused_mlp(x, weights, ["gelu", "none"])
+    assert [output.requires_grad for output in (*outputs, *saved)] == [False, True, False, False]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_gradient_of_another_shape_or_type_is_refused(device: str) -> None:
+    x, weight, none = torch.zeros(4, 5, device=device), torch.zeros(3, 6, device=device), torch.zeros(0, device=device)
+    backward = torch.ops.sweeper.fused_linear_backward
+    with pytest.raises(RuntimeError, match=r"expected a gradient \[4, 3\], got sizes \[4, 2\]"):
+        backward(torch.zeros(4, 2, device=device), x, weight, none, none, "none", True)
+    with pytest.raises(RuntimeError, match="expected a gradient of type float"):
+        backward(torch.zeros(4, 3, device=device).double(), x, weight, none, none, "none", True)
+
+
+def test_shapes_follow_without_memory() -> None:
+    x, weight = torch.zeros(4, 5, device="meta"), torch.zeros(3, 6, device="meta")
+    assert fused_linear(x, weight, "gelu").shape == (4, 3)

@@ -11,11 +11,12 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 
 from cuda_ext import artifact
-from cuda_ext.build import BuildError, architectures, wants_cuda
+from cuda_ext.build import BuildError, architectures, wants_cuda, what_is_missing
 
 REMEDY = "run `python -m cuda_ext.build`"
 
@@ -38,6 +39,14 @@ def refusal(package: Path) -> str:
     done = python(package, "-c", "import cuda_ext; cuda_ext.fused_linear")
     assert done.returncode != 0
     return done.stderr.strip().splitlines()[-1]
+
+
+def names_below(pid: int) -> list[str]:
+    """Of the processes that `pid` has started, directly or not."""
+    try:
+        return [child.name() for child in psutil.Process(pid).children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
 
 
 def test_the_package_as_it_is_loads(package: Path) -> None:
@@ -102,8 +111,9 @@ def test_a_killed_build_leaves_the_operators_as_they_were_and_does_not_hinder_th
     environment = {**os.environ, "PYTHONPATH": str(package.parent)}
     command = [sys.executable, "-m", "cuda_ext.build", "--no-cuda"]
     build = subprocess.Popen(command, env=environment, cwd=package.parent, start_new_session=True)
-    time.sleep(4)  # torch is loaded by then, and the compiler at work
-    assert build.poll() is None
+    while not any("cc1plus" in name for name in names_below(build.pid)):  # until the compiler is at work
+        assert build.poll() is None
+        time.sleep(0.05)
     os.killpg(build.pid, signal.SIGKILL)
     build.wait()
     assert (package / artifact.LIBRARY).read_bytes() == before
@@ -129,11 +139,40 @@ def test_nothing_is_built_where_nothing_is_needed(package: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_operators_of_the_other_kind_are_not_what_is_needed(package: Path) -> None:
+    note = json.loads((package / artifact.NOTE).read_text())
+    asked = "--no-cuda" if note["cuda"] else "--cuda"
+    (package / "csrc" / "operators.cpp").unlink()  # a build would say so
+    (package / artifact.NOTE).write_text(json.dumps({**note, "sources": artifact_digest(package, note["cuda"])}))
+    assert python(package, "-m", "cuda_ext.build", "--if-needed").returncode == 0
+    assert python(package, "-m", "cuda_ext.build", "--if-needed", asked).returncode == 1
+
+
+def artifact_digest(package: Path, cuda: bool) -> str:
+    """Of the sources in a copy of the package."""
+    done = python(package, "-c", f"from cuda_ext import artifact; print(artifact.source_digest({cuda}))")
+    return done.stdout.strip()
+
+
 def test_architectures_are_those_that_nvcc_knows() -> None:
     assert architectures("sm_70 sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120") == "7.0;7.5;8.0;8.6;8.9;9.0;10.0+PTX"
     assert architectures("sm_75 sm_80 sm_90\n") == "7.5;8.0;9.0+PTX"
     with pytest.raises(BuildError, match="name one with --arch"):
         architectures("sm_50 sm_52")
+
+
+@pytest.mark.parametrize(
+    ("release", "torchs", "missing"),
+    [("13.0", "13.0", ""), ("13.1", "13.0", ""), ("12.8", "13.0", "nvcc is of CUDA 12.8, and torch of CUDA 13.0")],
+)
+def test_a_compiler_of_another_cuda_builds_no_kernels(release: str, torchs: str, missing: str, tmp_path: Path) -> None:
+    assert what_is_missing(torchs, str(tmp_path)) == "there is no nvcc"
+    (tmp_path / "bin").mkdir()
+    nvcc = tmp_path / "bin" / "nvcc"
+    nvcc.write_text(f"#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.88'\n")
+    nvcc.chmod(0o755)
+    assert what_is_missing(torchs, str(tmp_path)) == missing
+    assert what_is_missing(None, str(tmp_path)) == "this torch is a build without CUDA"
 
 
 @pytest.mark.skipif(torch.version.cuda is not None, reason="this torch has CUDA")

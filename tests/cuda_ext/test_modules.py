@@ -6,6 +6,7 @@ import copy
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -181,3 +182,41 @@ def test_data_parallel_training_equals_training_alone(tmp_path: Path) -> None:
     for rank in range(2):
         for name, value in torch.load(tmp_path / f"{rank}.pt").items():
             torch.testing.assert_close(value, stack.state_dict()[name])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("optimiser", [torch.optim.SGD, torch.optim.Adam])
+@pytest.mark.parametrize("way", [{}, {"foreach": True}, {"fused": True}])
+def test_optimisers_of_every_kind_train_as_on_torchs_layers(
+    optimiser: type[torch.optim.Optimizer], way: dict[str, Any], device: str
+) -> None:
+    layers = plain(device)
+    stack = FusedMLP.from_layers(layers)
+    x = randoms(9, 20, dtype=torch.float32, device=device)
+    for module in (layers, stack):
+        steps = optimiser(module.parameters(), lr=0.01, **way)  # type: ignore[call-arg]
+        for _ in range(3):
+            steps.zero_grad()
+            torch.autograd.backward(module(x).square().sum())
+            steps.step()
+    torch.testing.assert_close(stack(x), layers(x), rtol=1e-4, atol=1e-5)
+
+
+def test_a_weight_stays_stored_by_columns() -> None:
+    layer = FusedLinear(7, 10)
+    for other in (copy.deepcopy(layer), FusedLinear(7, 10).to(torch.bfloat16)):
+        assert other.weight.stride() == (1, 10)
+    layer.load_state_dict(nn.Linear(7, 10).state_dict(), assign=True)
+    assert layer.weight.stride() == (1, 10)
+
+
+def test_a_bias_of_the_wrong_length_is_named() -> None:
+    state = nn.Linear(6, 4).state_dict()
+    state["bias"] = torch.zeros(5)
+    with pytest.raises(RuntimeError, match=r"size mismatch for bias: \[5\] does not fit a weight \[4, 6\]"):
+        FusedLinear(6, 4).load_state_dict(state)
+
+
+def test_under_autocast_other_types_are_cast_too() -> None:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert FusedLinear(6, 4)(torch.ones(2, 6, dtype=torch.float16)).dtype == torch.bfloat16

@@ -190,3 +190,18 @@ def test_twins_refuse_what_is_no_matrix() -> None:
         torch.ops.sweeper.shift_right(torch.zeros(3))
     with pytest.raises(RuntimeError, match=r"expected a matrix \[rows, 1 \+ cols\], got sizes \[3, 0\]"):
         torch.ops.sweeper.shift_left(torch.zeros(3, 0))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("shift", [shift_right_, shift_left_])
+def test_autograd_is_told_of_a_shift_in_place(shift: Callable[..., None], device: str) -> None:
+    storage = torch.ones(12, device=device)
+    weight = torch.ones(12, device=device, requires_grad=True)
+    product = (storage * weight).sum()
+    shift(storage, 3, 3)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.backward(product)
+    with pytest.raises(RuntimeError, match="a storage that requires gradients cannot be shifted in place"):
+        shift(weight, 3, 3)
+    with torch.no_grad():
+        shift(weight, 3, 3)

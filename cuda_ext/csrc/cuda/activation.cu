@@ -74,6 +74,7 @@ int64_t share_of(int64_t rows, int64_t outputs) {
 }
 
 int64_t shares_of(int64_t rows, int64_t outputs) {
+  if (rows * outputs == 0) return 0;
   const int64_t share = share_of(rows, outputs);
   return (rows + share - 1) / share;
 }

@@ -63,10 +63,12 @@ bool is_small(int64_t rows, int64_t weights) { return weights <= kSmallWeight &&
 int64_t tail_of(const at::Tensor& x, const Stack& stack) {
   int64_t first = stack.size();
   if (x.numel() == 0) return first;
+  for (const at::Tensor& weight : stack.weights)
+    if (weight.size(0) == 0) return first;   // nothing flows through it
   std::vector<int64_t> widths{stack.outputs(first - 1)};
   while (first > 0) {
     const at::Tensor& weight = stack.weights[first - 1];
-    if (weight.size(0) == 0 || stack.inputs(first - 1) == 0 || !is_small(x.size(0), weight.numel())) break;
+    if (!is_small(x.size(0), weight.numel())) break;
     widths.insert(widths.begin(), stack.inputs(first - 1));
     const auto count = static_cast<int>(widths.size()) - 1;
     if (count > 1 && !cuda::fits_small_stack(element_of(x), widths.data(), count, x.size(0))) break;
@@ -188,7 +190,7 @@ void check_layout(const char* name, const at::Tensor& x) {
 
 Forward forward(const at::Tensor& x, const Stack& stack) {
   const c10::cuda::CUDAGuard guard(x.device());
-  check_layout("fused_mlp", x);
+  check_layout("fused layers", x);
   Forward done = empty_outputs(x, stack);
   const int64_t tail = tail_of(x, stack);
   if (tail > 0) large_forward(x, stack, done, tail);
@@ -211,10 +213,10 @@ void backward_all(const at::Tensor& grad, const at::Tensor& x, const Stack& stac
 Backward backward(const at::Tensor& grad, const at::Tensor& x, const Stack& stack, const std::vector<at::Tensor>& outputs,
                   const std::vector<at::Tensor>& saved, bool needs_input) {
   const c10::cuda::CUDAGuard guard(x.device());
-  check_layout("fused_mlp_backward", x);
+  check_layout("fused layers", x);
   Backward done;
   for (const at::Tensor& weight : stack.weights)
-    done.weights.push_back(at::empty_strided(weight.sizes(), weight.strides(), weight.options()));
+    done.weights.push_back(empty_gradient(weight));
   if (needs_input) done.input = at::empty({x.size(0), x.size(1)}, x.options());
   if (x.size(0) == 0) {
     for (at::Tensor& weight : done.weights) weight.zero_();

@@ -7,6 +7,8 @@
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include <type_traits>
+
 namespace sweeper {
 namespace {
 
@@ -27,6 +29,24 @@ Operand flipped(Operand operand) {
   return operand;
 }
 
+// Whether float32 products may go in tf32. Newer torch has a setting for each backend and operator, by name or by
+// enumeration, and an older question that it refuses to answer where the two kinds of setting disagree.
+template <typename C, typename Precision, typename Backend, typename Op>
+bool asks_for_tf32(const C& context, Precision (C::*precision)(Backend, Op) const) {
+  if constexpr (std::is_enum_v<Backend>) return (context.*precision)(Backend::CUDA, Op::MATMUL) == Precision::TF32;
+  else return (context.*precision)("cuda", "matmul") == "tf32";
+}
+
+template <typename C>
+auto allows_tf32(const C& context, int) -> decltype(asks_for_tf32(context, &C::float32Precision)) {
+  return asks_for_tf32(context, &C::float32Precision);
+}
+
+template <typename C>
+bool allows_tf32(const C& context, long) {
+  return context.allowTF32CuBLAS();
+}
+
 class Large {
  public:
   Large(const at::Tensor& x, const Stack& stack)
@@ -34,7 +54,7 @@ class Large {
         element_(element_of(x)),
         rows_(x.size(0)),
         device_(x.device().index()),
-        tf32_(element_ == cuda::Element::kFloat && at::globalContext().allowTF32CuBLAS()),
+        tf32_(element_ == cuda::Element::kFloat && allows_tf32(at::globalContext(), 0)),
         stream_(c10::cuda::getCurrentCUDAStream()),
         bytes_(x.options().dtype(at::kByte)) {}
 

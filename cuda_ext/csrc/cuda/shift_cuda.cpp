@@ -5,8 +5,11 @@
 #include <c10/cuda/CUDAStream.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
+#include <mutex>
 
 #include "../shift.h"
 #include "shift_kernels.h"
@@ -19,6 +22,41 @@ uint64_t next_launch() {
   static std::atomic<uint64_t> last{
       static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) * 0x9e3779b97f4a7c15ull};
   return last.fetch_add(0x9e3779b97f4a7c15ull);
+}
+
+// Memory for the helper of a launch that a graph will replay. The replays tell their flags from the last one's by what
+// the last one left there, so nobody else may ever write to it: it is not given back, a flag a tile for each such launch.
+void* lasting_helper(int device, int64_t bytes) {
+  constexpr int64_t kPiece = 256 * 1024, kAlignment = 64;
+  struct Piece {
+    char* next = nullptr;
+    int64_t left = 0;
+  };
+  static std::mutex mutex;
+  static std::map<int, Piece> pieces;
+  const std::lock_guard<std::mutex> lock(mutex);
+  Piece& piece = pieces[device];
+  bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (piece.left < bytes) {
+    // Taking memory is no part of the graph, and the thread says so for as long as it takes.
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    C10_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
+    void* taken = nullptr;
+    const cudaError_t error = cudaMalloc(&taken, std::max(kPiece, bytes));
+    C10_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
+    C10_CUDA_CHECK(error);
+    piece = {static_cast<char*>(taken), std::max(kPiece, bytes)};
+  }
+  void* const helper = piece.next;
+  piece.next += bytes;
+  piece.left -= bytes;
+  return helper;
+}
+
+bool is_captured(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  C10_CUDA_CHECK(cudaStreamIsCapturing(stream, &status));
+  return status != cudaStreamCaptureStatusNone;
 }
 
 void shift(const at::Tensor& storage, int64_t rows, int64_t width_in, int64_t width_out, uint64_t fill, bool paper) {
@@ -34,6 +72,11 @@ void shift(const at::Tensor& storage, int64_t rows, int64_t width_in, int64_t wi
     return;
   }
   const cuda::ShiftPlan plan = cuda::plan_shift(wanted, storage.device().index());
+  if (plan.path == cuda::ShiftPath::kOnce && is_captured(stream)) {
+    void* const helper = lasting_helper(storage.device().index(), plan.helper_bytes);
+    C10_CUDA_CHECK(cuda::run_shift(wanted, plan, helper, next_launch(), stream));
+    return;
+  }
   const at::Tensor helper = at::empty({plan.helper_bytes}, bytes);
   C10_CUDA_CHECK(cuda::run_shift(wanted, plan, helper.mutable_data_ptr(), next_launch(), stream));
 }

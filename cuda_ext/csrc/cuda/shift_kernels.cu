@@ -106,8 +106,8 @@ __device__ uint64_t mixed(uint64_t value) {
 
 // Small matrices: one tile a block. The helper starts with anything in it, which saves the launch that would clear it.
 // Its first word, mixed with a number of this launch's own, is what a raised flag holds; the last act is to change that
-// word, so that the same launch replayed by a graph does not take old flags for new ones. A block waits only for blocks
-// of lower index, which the hardware starts first; the last block waits for all, and changes the word.
+// word, so that the same launch replayed by a graph, its helper to itself, does not take old flags for new ones. A block
+// waits only for blocks of lower index, which the hardware starts first; the last one waits for all, and changes the word.
 template <typename T, bool Right, Rows Kind>
 __global__ void __launch_bounds__(kThreads) shift_once(Matrix<T> m, uint64_t* helper, uint64_t number) {
   extern __shared__ __align__(16) unsigned char storage[];

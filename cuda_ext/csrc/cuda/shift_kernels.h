@@ -37,7 +37,7 @@ struct ShiftPlan {
 ShiftPlan plan_shift(const Shift& shift, int device, ShiftPath from = ShiftPath::kOnce);
 
 // Enqueues the shift. `helper` holds plan.helper_bytes, aligned to 8, and needs no initial value; `number` differs from
-// that of other launches.
+// that of other launches. Where the launch is captured for replays and the path is kOnce, nobody else may write there.
 cudaError_t run_shift(const Shift& shift, const ShiftPlan& plan, void* helper, uint64_t number, cudaStream_t stream);
 
 // The paper's algorithm (section 4): a kernel saves what the shift would overwrite, a second one shifts.

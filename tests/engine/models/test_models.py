@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,7 @@ from cuda_ext import FusedLinear, artifact
 from engine.config import TrainingConfig
 from engine.data import DataSet, load
 from engine.models import UNIFORM_BOUND, AlexNetCifar, Neuron, Task, build
-from engine.operators import OperatorsError
+from engine.operators import OperatorsError, check_operators
 
 
 def pictures(channels: int, pixels: int, count: int = 4) -> DataSet:
@@ -128,3 +130,16 @@ def test_fused_layers_are_refused_where_the_operators_are_missing(monkeypatch: p
         "the compiled operators are missing; run `python -m cuda_ext.build`, or set trial.fc to torch"
     )
     assert build(TrainingConfig(fc="torch"), pictures(3, 32)).module is not None
+
+
+def test_a_trial_on_a_gpu_needs_the_operators_with_cuda_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    note = artifact.read_note()
+    assert note is not None
+    monkeypatch.setattr(artifact, "read_note", lambda *_: replace(note, cuda=False))
+    assert artifact.problem() is None
+    with pytest.raises(OperatorsError, match="no CUDA kernels, and the trial is to run on a GPU; install nvcc and run"):
+        check_operators(cuda=True)
+    monkeypatch.setattr(
+        artifact, "read_note", lambda *_: replace(note, cuda=True, sources=artifact.source_digest(True))
+    )
+    check_operators(cuda=True)
