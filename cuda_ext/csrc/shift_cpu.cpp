@@ -18,6 +18,7 @@ namespace {
 
 constexpr int64_t kParallelBytes = 256 * 1024;   // less than this goes to one thread
 constexpr int64_t kKeptShare = 8;                // columns for each chunk but the first, so that 1/16 is put aside at most
+constexpr int64_t kGroupBytes = 32 * 1024;
 constexpr size_t kShortRow = 64;                 // bytes; a call of memmove would cost more than the row
 
 template <typename T>
@@ -60,10 +61,26 @@ int64_t begin_of(int64_t chunk, int64_t chunks, int64_t rows) {
   return rows / chunks * chunk + std::min(chunk, rows % chunks);
 }
 
-// One chunk of rows [begin, end), last row first. The first `begin` elements of its source are in `kept`.
+// How many rows before `end` have their targets beyond all their sources: these may go first row first, as memory likes it.
+int64_t free_rows(int64_t end, int64_t cols, size_t element_bytes) {
+  const int64_t most = std::max<int64_t>(1, kGroupBytes / (cols * static_cast<int64_t>(element_bytes) + 1));
+  return std::min(end / (cols + 1), most);
+}
+
+// One chunk of rows [begin, end), last row first, or last group of rows. The first `begin` elements of its source are in
+// `kept`.
 template <typename T>
 void right_chunk(T* data, const T* kept, int64_t begin, int64_t end, int64_t cols, T fill) {
   const int64_t kept_until = begin * cols + begin;
+  for (int64_t group = free_rows(end, cols, sizeof(T));
+       group > 1 && end - group >= begin && (end - group) * cols >= kept_until;
+       group = free_rows(end, cols, sizeof(T))) {
+    for (int64_t row = end - group; row < end; ++row) {
+      std::memcpy(data + row * (cols + 1) + 1, data + row * cols, cols * sizeof(T));
+      data[row * (cols + 1)] = fill;
+    }
+    end -= group;
+  }
   for (int64_t row = end - 1; row >= begin; --row) {
     const int64_t source = row * cols, target = row * (cols + 1) + 1;
     const int64_t aside = std::clamp<int64_t>(kept_until - source, 0, cols);
