@@ -216,10 +216,6 @@ for _name, _shape in _SHAPES.items():
     torch.library.register_fake(f"sweeper::{_name}", _shape)
 
 
-def _shift_right_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    return None
-
-
 def _shift_right_backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
     return shift_left(grad), None
 
@@ -228,7 +224,7 @@ def _shift_left_backward(ctx: Any, grad: Tensor) -> Tensor:
     return shift_right(grad, 0.0)
 
 
-torch.library.register_autograd("sweeper::shift_right", _shift_right_backward, setup_context=_shift_right_setup)
+torch.library.register_autograd("sweeper::shift_right", _shift_right_backward)
 torch.library.register_autograd("sweeper::shift_left", _shift_left_backward)
 
 

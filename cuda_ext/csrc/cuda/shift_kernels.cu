@@ -209,7 +209,7 @@ int attribute(cudaDeviceAttr name, int device) {
 
 }  // namespace
 
-ShiftPlan plan_shift(const Shift& shift, int device, ShiftPath from) {
+ShiftPlan plan_shift(const Shift& shift, int device) {
   const int processors = attribute(cudaDevAttrMultiProcessorCount, device);
   const int shared = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
   const int shared_block = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
@@ -220,7 +220,7 @@ ShiftPlan plan_shift(const Shift& shift, int device, ShiftPath from) {
   plan.tile_bytes = static_cast<int>(std::min<int64_t>((each + kGrain - 1) / kGrain * kGrain, INT32_MAX / 4));
   plan.tiles = plan.blocks = (bytes + plan.tile_bytes - 1) / plan.tile_bytes;
   plan.helper_bytes = (plan.tiles + 1) * static_cast<int64_t>(sizeof(uint64_t));
-  if (from <= plan.path && each <= shared_block) {
+  if (each <= shared_block) {
     plan.shared_bytes = slot_bytes(shift, plan.tile_bytes);
     if (plan.shared_bytes <= shared_block) return plan;
   }

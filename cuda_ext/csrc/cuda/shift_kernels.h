@@ -33,8 +33,8 @@ struct ShiftPlan {
   int64_t helper_bytes;   // flags
 };
 
-// The first path, in their order and not before `from`, that the matrix and the device allow.
-ShiftPlan plan_shift(const Shift& shift, int device, ShiftPath from = ShiftPath::kOnce);
+// The first path, in their order, that the matrix and the device allow.
+ShiftPlan plan_shift(const Shift& shift, int device);
 
 // Enqueues the shift. `helper` holds plan.helper_bytes, aligned to 8, and needs no initial value; `number` differs from
 // that of other launches. Where the launch is captured for replays and the path is kOnce, nobody else may write there.
