@@ -120,6 +120,9 @@ class Large {
   bool forward_at_once(int64_t layer, const at::Tensor& input, const at::Tensor& output, const at::Tensor& saved) {
     const at::Tensor matrix = stack_.matrix(layer), bias = stack_.bias(layer);
     if (bias.stride(0) != 1 || !has_unit_stride(matrix)) return false;
+    // For half types and operands that are not aligned the library rounds the product before it adds the bias.
+    const bool half = element_ == cuda::Element::kBFloat16 || element_ == cuda::Element::kHalf;
+    if (half && stack_.inputs(layer) % 8 != 0) return false;
     const Nonlinearity kind = stack_.activations[layer];
     // In float64 the library's GELU is only as exact as in float32.
     const bool gelu = kind == Nonlinearity::kGelu && element_ != cuda::Element::kDouble;

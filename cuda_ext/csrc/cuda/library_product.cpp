@@ -96,8 +96,10 @@ std::optional<Plan> find(const LibraryProduct& p, cublasLtHandle_t handle) {
   check(cublasLtMatmulPreferenceCreate(&created), "MatmulPreferenceCreate");
   const Preference preference(created);
   const uint64_t workspace = kWorkspaceBytes;
+  const uint32_t reduction = CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   const uint32_t a = alignment_of(p.left.data), b = alignment_of(p.right.data), d = alignment_of(p.result);
   prefer(created, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof(workspace));
+  prefer(created, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reduction, sizeof(reduction));
   prefer(created, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &a, sizeof(a));
   prefer(created, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &b, sizeof(b));
   prefer(created, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &d, sizeof(d));
