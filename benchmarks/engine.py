@@ -1,4 +1,4 @@
-"""The engine on the CPU: images a second of the parameter server, beside DistributedDataParallel over gloo."""
+"""The engine: images a second beside DistributedDataParallel, on GPUs where there are some, and on two cores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
+
+import torch
 
 from benchmarks.measure import Row, arguments, compare, report, versions
 from engine.config import TrainingConfig
@@ -16,57 +21,86 @@ from sweeper.gangs.gang import Gang
 from sweeper.gangs.launcher import find_launcher
 
 BATCH_SIZE = 128
+GPU_SETTINGS = [(16, "tf32"), (64, "tf32"), (128, "tf32"), (512, "bf16")]
+GPU_STEPS = 4000
 
 
-def ours(ranks: int, images: int, average: str) -> float:
+def ours(ranks: int, images: int, batch_size: int, gpus: Sequence[str] = (), **settings: Any) -> float:
     """Images a second of alexnet-cifar on synthetic pictures, by the engine's own clock."""
     config = TrainingConfig.model_validate(
         {
             "data": "synthetic",
             "images": images,
-            "batch_size": BATCH_SIZE,
+            "batch_size": batch_size,
             "learning_rate": 0.01,
             "momentum": 0.9,
-            "exchange": {"average": average},
+            "weight_decay": 0.004,
+            **settings,
         }
     )
     with tempfile.TemporaryDirectory() as folder:
-        job = Job("benchmark", 1, ranks, 1, 0, config.model_dump(mode="json"), str(Path(folder) / "gang.log"))
-        gang = Gang(job, [])
+        log = Path(folder) / "gang.log"
+        job = Job("benchmark", 1, ranks, 1, 1 if gpus else 0, config.model_dump(mode="json"), str(log))
+        gang = Gang(job, gpus)
         ended = [happened.event for happened in gang.run(job)][-1]
         gang.close()
-    if not isinstance(ended, Ended):
-        raise SystemExit(f"the gang failed: {ended}")
+        if not isinstance(ended, Ended):
+            raise SystemExit(f"the gang failed: {ended}\n{log.read_text()}")
     return ended.images / ended.seconds
 
 
-def ddp(ranks: int, images: int) -> float:
+def ddp(ranks: int, images: int, batch_size: int, gpus: Sequence[str] = (), options: Sequence[str] = ()) -> float:
     """The same by DistributedDataParallel, without the gangs' settings of glibc."""
     launcher = find_launcher()
-    program = [sys.executable, "-m", "mpi4py", "-m", "benchmarks.ddp"]
-    command = launcher.command(ranks, [*program, "--images", str(images), "--batch-size", str(BATCH_SIZE)])
-    environment = {n: v for n, v in launcher.environment(os.environ, 1, []).items() if not n.startswith("MALLOC_")}
+    program = [sys.executable, "-m", "mpi4py", "-m", "benchmarks.ddp", *(["--gpu"] if gpus else []), *options]
+    command = launcher.command(ranks, [*program, "--images", str(images), "--batch-size", str(batch_size)])
+    environment = {n: v for n, v in launcher.environment(os.environ, 1, gpus).items() if not n.startswith("MALLOC_")}
     return float(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
 
 
-def row(ranks: int, images: int, average: str, n: int) -> Row:
-    """One comparison."""
-    return compare(
-        f"parameter server, {average}, {ranks} ranks x 1 thread, batch {BATCH_SIZE}",
-        "images/s",
-        lambda: ours(ranks, images, average),
-        "DDP over gloo",
-        lambda: ddp(ranks, images),
-        n,
-        versions("torch", "mpi4py"),
-    )
+def on_cpu(quick: bool, n: int) -> Iterator[Row]:
+    """The exchanges on two ranks of one thread."""
+    images = 2560 if quick else 12_800
+    kinds = [("parameter-server", "gradients"), ("parameter-server", "weights"), ("all-reduce", "gradients")]
+    for method, average in kinds[:1] if quick else kinds:
+        exchange = {"method": method, "average": average}
+        yield compare(
+            f"{method}, {average}, 2 ranks x 1 thread, batch {BATCH_SIZE}",
+            "images/s",
+            partial(ours, 2, images, BATCH_SIZE, exchange=exchange),
+            "DDP over gloo",
+            partial(ddp, 2, images, BATCH_SIZE),
+            n,
+            versions("torch", "mpi4py"),
+        )
+
+
+def on_gpu(quick: bool, n: int) -> Iterator[Row]:
+    """One rank a GPU against DDP with resident data, eager and compiled, at several batch sizes."""
+    gpus = torch.cuda.device_count()
+    name = torch.cuda.get_device_name()
+    for ranks in [1] if quick else [count for count in (1, 2, 4) if count <= gpus]:
+        devices = [str(number) for number in range(ranks)]
+        for batch_size, precision in GPU_SETTINGS[:1] if quick else GPU_SETTINGS:
+            images = ranks * batch_size * (500 if quick else GPU_STEPS)
+            bf16 = ["--bf16"] if precision == "bf16" else []
+            for baseline, options in {"eager DDP": bf16, "compiled DDP": [*bf16, "--compile"]}.items():
+                yield compare(
+                    f"{name}, {ranks} x batch {batch_size}, {precision}",
+                    "images/s",
+                    partial(ours, ranks, images, batch_size, devices, precision=precision),
+                    baseline,
+                    partial(ddp, ranks, images, batch_size, devices, options),
+                    n,
+                    versions("torch", "mpi4py"),
+                )
 
 
 def main() -> None:
     """Measure and report."""
     given = arguments(__doc__ or "")
-    images, n, averages = (2560, 1, ["gradients"]) if given.quick else (12_800, 5, ["gradients", "weights"])
-    report([row(2, images, average, n) for average in averages], given.json)
+    rows = list(on_gpu(given.quick, 1 if given.quick else 3)) if torch.cuda.is_available() else []
+    report([*rows, *on_cpu(given.quick, 1 if given.quick else 5)], given.json)
 
 
 if __name__ == "__main__":

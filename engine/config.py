@@ -35,12 +35,28 @@ PositiveFloat = Annotated[float, Number, Field(gt=0, allow_inf_nan=False)]
 
 
 class ExchangeConfig(BaseModel):
-    """How ranks combine what they learned after each step."""
+    """How ranks combine what they learned: by which method, and every how many steps.
+
+    `every` above 1 is for averaging weights: between two averages each rank goes on from its own.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    method: Literal["parameter-server"] = "parameter-server"
+    method: Literal["auto", "parameter-server", "all-reduce", "ring", "hierarchical", "reduce-broadcast", "nccl"] = (
+        "auto"
+    )
     average: Literal["gradients", "weights"] = "gradients"
+    every: PositiveInt = 1
+
+    @model_validator(mode="after")
+    def _fields_agree(self) -> Self:
+        if self.every > 1 and self.average == "gradients":
+            raise ValueError(f"every is {self.every}, and gradients are averaged at each step: use average: weights")
+        return self
+
+
+def _method_alone(value: Any) -> Any:
+    return {"method": value} if isinstance(value, str) else value
 
 
 class TrainingConfig(BaseModel):
@@ -49,7 +65,9 @@ class TrainingConfig(BaseModel):
     `batch_size` counts images per worker and step, `global_batch_size` images of all workers together; a run has one
     of the two (128 per worker where neither is given). `fc` says by which operators the fully connected layers compute:
     the project's own or torch's. `images` are seen in all: the last step is smaller where they
-    do not divide. `points` is the number of loss points aimed at; a point covers at least one step.
+    do not divide. `precision` is how products are computed, weights being float32: "tf32" is float32 where the device
+    has no tf32, "bf16" casts by autocast, "auto" is bf16 where the processor multiplies in it. `exchange` may be its
+    method alone. `points` is the number of loss points aimed at; a point covers at least one step.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -64,10 +82,11 @@ class TrainingConfig(BaseModel):
     weight_decay: Annotated[float, Number, Field(ge=0, allow_inf_nan=False)] = 0.0
     initial_weights: Literal["torch", "uniform"] = "torch"
     fc: Literal["fused", "torch"] = "fused"
-    exchange: ExchangeConfig = ExchangeConfig()
+    exchange: Annotated[ExchangeConfig, BeforeValidator(_method_alone)] = ExchangeConfig()
     points: PositiveInt = 300
     seed: Annotated[int, Number, Field(ge=0, lt=2**63)] = 0
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["auto", "float32", "tf32", "bf16"] = "tf32"
 
     @field_validator("model")
     @classmethod

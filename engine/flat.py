@@ -28,6 +28,8 @@ class FlatParameters:
         values = [parameter.detach().permute(_memory_order(parameter)).reshape(-1) for parameter in parameters]
         self.weights = torch.cat(values)
         self.gradients = torch.zeros_like(self.weights)
+        self._parameters = parameters
+        self._gradients: list[Tensor] = []
         start = 0
         for parameter in parameters:
             stop = start + parameter.numel()
@@ -35,6 +37,7 @@ class FlatParameters:
             parameter.data, parameter.grad = (
                 _view(buffer[start:stop], parameter.shape, order) for buffer in (self.weights, self.gradients)
             )
+            self._gradients.append(parameter.grad)
             start = stop
         self._host = {name: _host_buffer(tensor) for name, tensor in self._named().items()}
         self.host_weights = self._host["weights"].numpy()
@@ -42,6 +45,11 @@ class FlatParameters:
 
     def __len__(self) -> int:
         return self.weights.numel()
+
+    def compute_gradients(self, loss: Tensor, scale: Tensor) -> None:
+        """The gradients of `loss` times `scale`, both scalars, replace those in the buffer."""
+        computed = torch.autograd.grad(loss, self._parameters, grad_outputs=scale)
+        torch._foreach_copy_(self._gradients, computed)
 
     def optimizable(self) -> nn.Parameter:
         """One parameter over all weights and gradients, for torch's optimisers."""

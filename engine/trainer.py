@@ -11,17 +11,22 @@ from typing import Any
 import numpy as np
 import torch
 from mpi4py import MPI
+from numpy.typing import NDArray
 from torch import Tensor
 
+from engine.batches import GPU_LAYOUT, Batches, HostBatches, ResidentBatches
+from engine.captured import CapturedSteps
 from engine.config import TrainingConfig
-from engine.data import DataSet, load
+from engine.data import load
 from engine.data.shards import Stream, share
 from engine.device import choose_device, describe
-from engine.exchange import make_exchange
+from engine.exchange import chosen_method, make_exchange
 from engine.flat import FlatParameters
 from engine.models import build
 from engine.operators import check_operators, needs_operators
+from engine.optimizer import make_optimizer, velocities
 from engine.phases import Phases
+from engine.precision import casting, choose_precision, set_products
 from engine.protocol import Ended, Point, Started
 
 Report = Callable[[Started | Point | Ended], None]
@@ -59,49 +64,96 @@ class _Run:
     def __init__(self, config: TrainingConfig, comm: MPI.Comm) -> None:
         self.config, self.comm = config, comm
         self.device = choose_device(config.device, comm)
+        self.precision = choose_precision(config.precision, self.device)
+        set_products(self.precision)
         if needs_operators(config):
             check_operators(cuda=self.device.type == "cuda")
         torch.manual_seed(config.seed)
         self.data = load(config.data)
         self._task = build(config, self.data)
         self._task.module.to(self.device)
+        if self.device.type == "cuda":
+            self._task.module.to(memory_format=GPU_LAYOUT)  # type: ignore[call-overload]
         self.flat = FlatParameters(self._task.module)
         self.phases = Phases()
-        optimizer = torch.optim.SGD(
-            [self.flat.optimizable()],
-            lr=config.learning_rate,
-            momentum=config.momentum,
-            weight_decay=config.weight_decay,
-        )
-        self.exchange = make_exchange(config.exchange, comm, self.flat, optimizer, self.phases)
+        self._optimizer = make_optimizer(config, self.flat)
+        self._method = chosen_method(config.exchange, comm, self.flat)
+        self.exchange = make_exchange(config.exchange, comm, self.flat, self._optimizer, self.phases)
         self._stream = Stream(len(self.data), config.seed)
-        self._batches = _Batches(self.data, self.device)
+        self.loss_sum = torch.zeros((), dtype=torch.float64, device=self.device)
         self.exchange.start()
+        on_gpu = self.device.type == "cuda"
+        self._resident = ResidentBatches(self.data, self.device) if on_gpu else None
+        self._batches: Batches = self._resident or HostBatches(self.data)
+        self._captured = self._make_captured()
 
     def warm_up(self) -> None:
         """Compute and exchange without learning, so that what is made on first use is made off the clock."""
         for _ in range(_WARM_UP_STEPS):
-            self.compute(0)
+            self._compute(0)
             self.exchange.warm_up()
+        if self._captured:
+            every = self.config.exchange.every
+            self._captured.capture(self._full_steps, [True] if every == 1 else [True, False])
+        self.loss_sum.zero_()
         self.phases.reset()
 
-    def compute(self, step: int) -> Tensor:
-        """Gradients of this rank's share of a step; returns the share's summed loss, a float64 scalar.
+    def step(self, step: int) -> None:
+        """One step of all ranks; adds this rank's share of its loss, summed over images, to `loss_sum`."""
+        combine = (step + 1) % self.config.exchange.every == 0 or step + 1 == self.config.steps(self.comm.size)
+        if self._captured and step < self._full_steps:
+            with self.phases("compute"):
+                self._captured.run(step, self._full_steps, combine)
+            if self.exchange.on_device:
+                return
+        else:
+            with self.phases("compute"):
+                self._compute(step)
+        self.exchange.step(combine)
+
+    def _compute(self, step: int) -> None:
+        """Gradients of this rank's share of a step."""
+        indices = self._indices(step)
+        if not len(indices):
+            self.flat.gradients.zero_()
+            return
+        batch = self.config.global_batch(self.comm.size)
+        self._learn(*self._batches.get(indices), min(batch, self.config.images - step * batch))
+
+    def _learn(self, inputs: Tensor, targets: Tensor, images: int) -> None:
+        """Gradients of a share of a step of `images` images.
 
         The share's loss is scaled by ranks / images of the step: the mean over ranks is then the gradient of the mean
         loss over all of the step's images, also where the shares are not equal.
         """
-        config, comm = self.config, self.comm
-        batch = config.global_batch(comm.size)
-        start, stop = step * batch, min((step + 1) * batch, config.images)
-        indices = self._stream.indices(*share(start, stop, comm.rank, comm.size))
-        self.flat.gradients.zero_()
-        if not len(indices):
-            return torch.zeros((), dtype=torch.float64, device=self.device)
-        inputs, targets = self._batches.get(indices)
-        loss = self._task.loss_sum(self._task.module(inputs), targets)
-        torch.autograd.backward(loss * (comm.size / (stop - start)))
-        return loss.detach().double()
+        with casting(self.precision, self.device):
+            loss = self._task.loss_sum(self._task.module(inputs), targets)
+        self.flat.compute_gradients(loss, torch.full_like(loss, self.comm.size / images))
+        self.loss_sum += loss.detach()
+
+    def _indices(self, step: int) -> NDArray[np.int64]:
+        batch = self.config.global_batch(self.comm.size)
+        start, stop = step * batch, min((step + 1) * batch, self.config.images)
+        return self._stream.indices(*share(start, stop, self.comm.rank, self.comm.size))
+
+    @property
+    def _full_steps(self) -> int:
+        return self.config.images // self.config.global_batch(self.comm.size)
+
+    def _make_captured(self) -> CapturedSteps | None:
+        """Full steps on a GPU as a graph, with the exchange where that stays on the GPU."""
+        resident, batch = self._resident, self.config.global_batch(self.comm.size)
+        local = len(range(*share(0, batch, self.comm.rank, self.comm.size)))
+        if resident is None or not self._full_steps or batch < self.comm.size:
+            return None
+
+        def body(indices: Tensor, combine: bool) -> None:
+            self._learn(*resident.select(indices), batch)
+            if self.exchange.on_device:
+                self.exchange.step(combine)
+
+        state = [self.flat.weights, self.loss_sum, *velocities(self._optimizer)]
+        return CapturedSteps(body, self._indices, local, self.device, state)
 
     def effective(self) -> dict[str, Any]:
         """What the engine made of the settings, for the record."""
@@ -112,8 +164,15 @@ class _Run:
             "parameters": len(self.flat),
             "global_batch": config.global_batch(ranks),
             "steps": config.steps(ranks),
-            "exchange": f"{config.exchange.method}, {config.exchange.average} averaged",
+            "exchange": self._exchange_in_words(),
+            "precision": self.precision,
+            "captured": self._captured is not None,
         }
+
+    def _exchange_in_words(self) -> str:
+        every = self.config.exchange.every
+        when = f" every {every} steps" if every > 1 else ""
+        return f"{self._method}, {self.config.exchange.average} averaged{when}"
 
 
 class _Loop:
@@ -129,15 +188,12 @@ class _Loop:
         """Step, report, and say how it ended."""
         run = self._run
         reported = 0
-        loss_sum = torch.zeros((), dtype=torch.float64, device=run.device)
         for step in range(self._steps):
-            with run.phases("compute"):
-                loss_sum += run.compute(step)
-            run.exchange.step()
+            run.step(step)
             if (step + 1) % self._every and step + 1 != self._steps:
                 continue
             images = min((step + 1) * run.config.global_batch(run.comm.size), run.config.images)
-            window = self._agree(loss_sum, images - reported)
+            window = self._agree(run.loss_sum, images - reported)
             self._report_point(step + 1, images, window.loss)
             if not math.isfinite(window.loss):
                 self._report_end("diverged", step + 1, images, f"loss is {window.loss} at step {step + 1}")
@@ -146,7 +202,7 @@ class _Loop:
                 self._report_end("stopped", step + 1, images)
                 return
             reported = images
-            loss_sum.zero_()
+            run.loss_sum.zero_()
         self._report_end("completed", self._steps, run.config.images)
 
     def _agree(self, loss_sum: Tensor, images: int) -> _Window:
@@ -166,23 +222,3 @@ class _Loop:
             seconds = time.perf_counter() - self._begun
             phases = dict(self._run.phases.totals)
             self._report(Ended(self._trial, outcome, steps, images, seconds, phases, reason))
-
-
-class _Batches:
-    """Samples of a data set as a network's input on its device."""
-
-    def __init__(self, data: DataSet, device: torch.device) -> None:
-        self._inputs, self._targets, self._device = data.inputs, data.targets, device
-        shape = (1, -1, 1, 1)
-        self._scale = torch.tensor([1 / (255 * s) for s in data.std], device=device).view(shape) if data.std else None
-        shift = [m / s for m, s in zip(data.mean, data.std, strict=True)]
-        self._shift = torch.tensor(shift, device=device).view(shape) if data.std else None
-
-    def get(self, indices: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Inputs float32 [n, ...] (pictures normalised, channels last in memory) and targets of these samples."""
-        inputs = torch.from_numpy(self._inputs[indices]).to(self._device)
-        targets = torch.from_numpy(self._targets[indices]).to(self._device)
-        if self._scale is None or self._shift is None:
-            return inputs, targets
-        pictures = inputs.to(torch.float32, memory_format=torch.channels_last)
-        return pictures.mul_(self._scale).sub_(self._shift), targets

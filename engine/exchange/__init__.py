@@ -2,21 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mpi4py import MPI
 from torch.optim import Optimizer
 
 from engine.config import ExchangeConfig
+from engine.exchange.all_reduce import (
+    AllReduce,
+    SumOverRanks,
+    hierarchical_sum,
+    mpi_sum,
+    reduce_and_broadcast,
+    ring_sum,
+)
 from engine.exchange.base import Exchange
+from engine.exchange.nccl import ExchangeError, Nccl, why_not_nccl
 from engine.exchange.parameter_server import GradientServer, WeightServer
 from engine.flat import FlatParameters
 from engine.phases import Phases
 
-__all__ = ["Exchange", "GradientServer", "WeightServer", "make_exchange"]
+__all__ = [
+    "AllReduce",
+    "Exchange",
+    "ExchangeError",
+    "GradientServer",
+    "Nccl",
+    "WeightServer",
+    "chosen_method",
+    "hierarchical_sum",
+    "make_exchange",
+]
+
+_SUMS: dict[str, Callable[[MPI.Comm], SumOverRanks]] = {
+    "all-reduce": mpi_sum,
+    "ring": ring_sum,
+    "hierarchical": hierarchical_sum,
+    "reduce-broadcast": reduce_and_broadcast,
+}
+_SERVERS: dict[str, type[GradientServer | WeightServer]] = {"gradients": GradientServer, "weights": WeightServer}
+
+
+def chosen_method(config: ExchangeConfig, comm: MPI.Comm, flat: FlatParameters) -> str:
+    """The method that "auto" stands for: NCCL where every one of several ranks has a GPU, MPI's all-reduce otherwise.
+
+    Collective over `comm`.
+    """
+    if config.method != "auto":
+        return config.method
+    return "nccl" if comm.size > 1 and not why_not_nccl(comm, flat.weights.device) else "all-reduce"
 
 
 def make_exchange(
     config: ExchangeConfig, comm: MPI.Comm, flat: FlatParameters, optimizer: Optimizer, phases: Phases
 ) -> Exchange:
-    """The exchange of `config` over `comm`; nothing is sent before `start`."""
-    kinds: dict[str, type[GradientServer | WeightServer]] = {"gradients": GradientServer, "weights": WeightServer}
-    return kinds[config.average](comm, flat, optimizer, phases)
+    """The exchange of `config` over `comm`; no weights are sent before `start`. Collective over `comm`.
+
+    Raises:
+        ExchangeError: NCCL is asked for, and ranks share a GPU or have none.
+    """
+    method = chosen_method(config, comm, flat)
+    if method == "parameter-server":
+        return _SERVERS[config.average](comm, flat, optimizer, phases)
+    if method == "nccl":
+        return Nccl(comm, flat, optimizer, phases, config.average)
+    return AllReduce(comm, flat, optimizer, phases, config.average, _SUMS[method](comm))

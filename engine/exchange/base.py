@@ -10,11 +10,14 @@ class Exchange(Protocol):
 
     One object a rank, made of a communicator, the flat parameters, and an optimiser over them. All methods are
     collective: every rank calls them in the same order, and an error in one rank must end the job, since the others
-    wait. After `start` and after each `step` the weights are the same on every rank, to the last bit. `step` expects
-    in the flat gradients this rank's part of the step, scaled so that the mean over ranks is the gradient of the mean
+    wait. After `start` and after each `step` that combines, the weights are the same on every rank, to the last bit. A
+    step that does not combine, which averaging weights allows, only applies the rank's own gradients. `step` expects in
+    the flat gradients this rank's part of the step, scaled so that the mean over ranks is the gradient of the mean
     loss; for any rank count and any split of the images its result equals single-process training on the same global
     batch within rounding. Values that are not finite pass through like any others. Phases are timed by the exchange.
     """
+
+    on_device: bool  # whether `step` does nothing but queue work on the GPU's stream: then a CUDA graph can hold it
 
     def start(self) -> None:
         """Give every rank the weights of rank 0."""
@@ -22,5 +25,5 @@ class Exchange(Protocol):
     def warm_up(self) -> None:
         """Move messages of the later sizes, so that connections and buffers exist; changes nothing."""
 
-    def step(self) -> None:
+    def step(self, combine: bool = True) -> None:
         """Combine the gradients of one step and update the weights everywhere."""

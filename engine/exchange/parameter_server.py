@@ -15,6 +15,8 @@ SERVER = 0
 class _ParameterServer:
     """What both kinds share: rank 0's weights for all, over host buffers, one message each way a step."""
 
+    on_device = False
+
     def __init__(self, comm: MPI.Comm, flat: FlatParameters, optimizer: Optimizer, phases: Phases) -> None:
         self._comm, self._flat, self._optimizer, self._phases = comm, flat, optimizer, phases
         self._is_server = comm.rank == SERVER
@@ -57,7 +59,7 @@ class _ParameterServer:
 class GradientServer(_ParameterServer):
     """w = w - rate * mean of g_i (equation 2.1): rank 0 averages the gradients, applies them, sends the weights."""
 
-    def step(self) -> None:
+    def step(self, combine: bool = True) -> None:  # noqa: ARG002 - gradients are combined at each step
         """Gather gradients, average and apply them on rank 0, broadcast the weights."""
         self._gather("gradients")
         self._average("gradients")
@@ -71,9 +73,11 @@ class GradientServer(_ParameterServer):
 class WeightServer(_ParameterServer):
     """w = mean of (w_i - rate * g_i) (equation 2.2): every rank applies its gradients, rank 0 averages the weights."""
 
-    def step(self) -> None:
+    def step(self, combine: bool = True) -> None:
         """Apply the rank's own gradients, gather the weights, average them on rank 0, broadcast them."""
         self._update()
+        if not combine:
+            return
         self._gather("weights")
         self._average("weights")
         self._broadcast()

@@ -24,7 +24,7 @@ from torch.nn import functional
 
 from engine.config import ExchangeConfig
 from engine.data.shards import share
-from engine.exchange import Exchange, make_exchange
+from engine.exchange import Exchange, ExchangeError, chosen_method, hierarchical_sum, make_exchange
 from engine.flat import FlatParameters
 from engine.phases import Phases
 
@@ -54,12 +54,16 @@ class Rank:
     flat: FlatParameters
     exchange: Exchange
     phases: Phases
+    average: str
 
 
 MakeRank = Callable[..., Rank]
 
 
-@pytest.fixture(params=["gradients", "weights"])
+METHODS = ("parameter-server", "all-reduce", "ring", "hierarchical", "reduce-broadcast")
+
+
+@pytest.fixture(params=[(method, average) for method in METHODS for average in ("gradients", "weights")])
 def make_rank(request: pytest.FixtureRequest, comm: MPI.Comm) -> MakeRank:
     """Makes this rank's part of an exchange that is not started yet."""
 
@@ -67,8 +71,9 @@ def make_rank(request: pytest.FixtureRequest, comm: MPI.Comm) -> MakeRank:
         module, phases = network(seed), Phases()
         flat = FlatParameters(module)
         optimizer = torch.optim.SGD([flat.optimizable()], lr=RATE, momentum=momentum, weight_decay=weight_decay)
-        config = ExchangeConfig(average=request.param)
-        return Rank(module, flat, make_exchange(config, comm, flat, optimizer, phases), phases)
+        method, average = request.param
+        config = ExchangeConfig(method=method, average=average)
+        return Rank(module, flat, make_exchange(config, comm, flat, optimizer, phases), phases, average)
 
     return make
 
@@ -171,6 +176,47 @@ class TestExchange:
         rank.phases.reset()
         compute(rank, comm, 0, 12)
         rank.exchange.step()
-        expected = {"gather", "average", "update", "broadcast"}
+        if "gather" in rank.phases.totals:
+            expected = {"gather", "average", "update", "broadcast"}
+        else:
+            expected = {"update"} if comm.size == 1 else {"all-reduce", "update"}
         assert set(rank.phases.totals) == expected if comm.rank == 0 else set(rank.phases.totals) <= expected
         assert all(seconds >= 0 for seconds in rank.phases.totals.values())
+
+    def test_weights_may_be_averaged_every_few_steps(self, make_rank: MakeRank, comm: MPI.Comm) -> None:
+        rank = make_rank()
+        rank.exchange.start()
+        before = rank.flat.weights.clone()
+        compute(rank, comm, 0, 12)
+        own = before - RATE * rank.flat.gradients
+        rank.exchange.step(combine=False)
+        if rank.average == "gradients":
+            assert_same_everywhere(rank, comm)
+            return
+        assert torch.equal(rank.flat.weights, own)
+        compute(rank, comm, 12, 24)
+        own = rank.flat.weights - RATE * rank.flat.gradients
+        expected = np.mean(comm.allgather(own.numpy()), axis=0)
+        rank.exchange.step(combine=True)
+        assert np.abs(rank.flat.weights.numpy() - expected).max() < 1e-12
+        assert_same_everywhere(rank, comm)
+
+
+@pytest.mark.parametrize("ranks_of_a_host", [1, 2, 3])
+def test_the_hierarchical_sum_goes_over_any_hosts(comm: MPI.Comm, ranks_of_a_host: int) -> None:
+    on_host = comm.Split(comm.rank // ranks_of_a_host, comm.rank)
+    buffer = np.arange(7.0) + comm.rank
+    hierarchical_sum(comm, on_host)(buffer)
+    assert buffer.tolist() == [comm.size * i + comm.size * (comm.size - 1) / 2 for i in range(7)]
+    on_host.Free()
+
+
+def test_auto_is_the_all_reduce_on_cpus(comm: MPI.Comm) -> None:
+    assert chosen_method(ExchangeConfig(), comm, FlatParameters(network())) == "all-reduce"
+
+
+def test_nccl_is_refused_on_cpus(comm: MPI.Comm) -> None:
+    flat = FlatParameters(network())
+    optimizer = torch.optim.SGD([flat.optimizable()], lr=RATE)
+    with pytest.raises(ExchangeError, match="nccl needs a GPU for every rank, and they compute on CPUs"):
+        make_exchange(ExchangeConfig(method="nccl"), comm, flat, optimizer, Phases())

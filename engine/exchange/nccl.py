@@ -1,0 +1,102 @@
+"""All-reduce between GPUs by NCCL: nothing goes over the host, and a captured step holds it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Literal
+
+import torch
+from mpi4py import MPI
+from torch import Tensor, distributed
+from torch._C._distributed_c10d import TCPStore
+from torch.optim import Optimizer
+
+from engine.errors import ClearError
+from engine.flat import FlatParameters
+from engine.phases import Phases
+
+
+class ExchangeError(ClearError):
+    """The asked-for exchange cannot be had with these ranks on these devices."""
+
+    kind = "exchange"
+
+
+class Nccl:
+    """Gradients or weights averaged by NCCL's all-reduce, in the order of the stream. Needs a GPU for every rank."""
+
+    on_device = True
+
+    def __init__(
+        self,
+        comm: MPI.Comm,
+        flat: FlatParameters,
+        optimizer: Optimizer,
+        phases: Phases,
+        average: Literal["gradients", "weights"],
+    ) -> None:
+        problem = why_not_nccl(comm, flat.weights.device)
+        if problem:
+            raise ExchangeError(
+                f"trial.exchange.method: nccl needs a GPU for every rank, and {problem}",
+                "use `exchange: auto`, or fewer workers",
+            )
+        self._flat, self._optimizer, self._phases, self._average = flat, optimizer, phases, average
+        _join(comm, flat.weights.device)
+
+    def start(self) -> None:
+        """Give every rank the weights of rank 0."""
+        distributed.broadcast(self._flat.weights, src=0)
+
+    def warm_up(self) -> None:
+        """Sum the gradients once, which the next step computes anew."""
+        self._mean(self._flat.gradients)
+
+    def step(self, combine: bool = True) -> None:
+        """Average the gradients and apply them, or apply the rank's own and average the weights."""
+        if self._average == "gradients":
+            self._mean(self._flat.gradients)
+        with self._phases("update"):
+            self._optimizer.step()
+        if self._average == "weights" and combine:
+            self._mean(self._flat.weights)
+
+    def _mean(self, buffer: Tensor) -> None:
+        with self._phases("all-reduce"):
+            distributed.all_reduce(buffer, op=distributed.ReduceOp.AVG)
+
+
+def why_not_nccl(comm: MPI.Comm, device: torch.device) -> str:
+    """What stands against NCCL between these ranks; nothing where nothing does. Collective over `comm`."""
+    mine = (
+        (MPI.Get_processor_name(), str(torch.cuda.get_device_properties(device).uuid))
+        if device.type == "cuda"
+        else None
+    )
+    places = defaultdict(list)
+    for rank, place in enumerate(comm.allgather(mine)):
+        places[place].append(rank)
+    if None in places:
+        return "they compute on CPUs"
+    shared = next((ranks for ranks in places.values() if len(ranks) > 1), None)
+    return f"ranks {shared[0]} and {shared[1]} share one" if shared else ""
+
+
+def _join(comm: MPI.Comm, device: torch.device) -> None:
+    """A process group over the ranks of `comm`, found through MPI; a gang keeps it from trial to trial."""
+    if distributed.is_initialized():
+        joined = distributed.get_world_size()
+        if joined != comm.size:
+            raise ExchangeError(
+                f"trial.exchange.method: nccl joins {joined} ranks in this process already, not {comm.size}",
+                "run trials of another worker count in another gang",
+            )
+        return
+    host = comm.bcast(MPI.Get_processor_name())
+    everywhere_here = len(set(comm.allgather(MPI.Get_processor_name()))) == 1
+    address = "127.0.0.1" if everywhere_here else host
+    store = TCPStore(address, 0, is_master=True, wait_for_workers=False) if comm.rank == 0 else None
+    port = comm.bcast(store.port if store else None)
+    if store is None:
+        store = TCPStore(address, port, is_master=False)
+    distributed.init_process_group("nccl", store=store, rank=comm.rank, world_size=comm.size, device_id=device)
