@@ -55,8 +55,34 @@ class ExchangeConfig(BaseModel):
         return self
 
 
+Part = Annotated[float, Number, Field(ge=0, lt=1)]
+
+
+class ScheduleConfig(BaseModel):
+    """How the learning rate changes over a run; `engine.schedule` has the formulas."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["constant", "step", "cosine"] = "constant"
+    warm_up: Part = 0.0
+    milestones: tuple[Part, ...] = (0.5, 0.75)
+    factor: Annotated[float, Number, Field(gt=0, le=1)] = 0.1
+    linear_scaling: bool = False
+
+    @field_validator("milestones")
+    @classmethod
+    def _rising(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+        if list(value) != sorted(set(value)):
+            raise ValueError("milestones must rise")
+        return value
+
+
 def _method_alone(value: Any) -> Any:
     return {"method": value} if isinstance(value, str) else value
+
+
+def _kind_alone(value: Any) -> Any:
+    return {"kind": value} if isinstance(value, str) else value
 
 
 class TrainingConfig(BaseModel):
@@ -67,7 +93,7 @@ class TrainingConfig(BaseModel):
     the project's own or torch's. `images` are seen in all: the last step is smaller where they
     do not divide. `precision` is how products are computed, weights being float32: "tf32" is float32 where the device
     has no tf32, "bf16" casts by autocast, "auto" is bf16 where the processor multiplies in it. `exchange` may be its
-    method alone. `points` is the number of loss points aimed at; a point covers at least one step.
+    method alone, `schedule` its kind. `points` is the number of loss points aimed at; a point covers at least one step.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -80,6 +106,7 @@ class TrainingConfig(BaseModel):
     learning_rate: PositiveFloat = 0.1
     momentum: Annotated[float, Number, Field(ge=0, lt=1)] = 0.0
     weight_decay: Annotated[float, Number, Field(ge=0, allow_inf_nan=False)] = 0.0
+    schedule: Annotated[ScheduleConfig, BeforeValidator(_kind_alone)] = ScheduleConfig()
     initial_weights: Literal["torch", "uniform"] = "torch"
     fc: Literal["fused", "torch"] = "fused"
     exchange: Annotated[ExchangeConfig, BeforeValidator(_method_alone)] = ExchangeConfig()

@@ -14,7 +14,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.batches import GPU_LAYOUT, Batches, HostBatches, ResidentBatches
+from engine.batches import Batches, HostBatches, ResidentBatches, gpu_layout
 from engine.captured import CapturedSteps
 from engine.config import TrainingConfig
 from engine.data import load
@@ -24,10 +24,11 @@ from engine.exchange import chosen_method, make_exchange
 from engine.flat import FlatParameters
 from engine.models import build
 from engine.operators import check_operators, needs_operators
-from engine.optimizer import make_optimizer, velocities
+from engine.optimizer import make_optimizer, set_rate, velocities
 from engine.phases import Phases
 from engine.precision import casting, choose_precision, set_products
 from engine.protocol import Ended, Point, Started
+from engine.schedule import rate_of
 
 Report = Callable[[Started | Point | Ended], None]
 _WARM_UP_STEPS = 2
@@ -73,17 +74,18 @@ class _Run:
         self._task = build(config, self.data)
         self._task.module.to(self.device)
         if self.device.type == "cuda":
-            self._task.module.to(memory_format=GPU_LAYOUT)  # type: ignore[call-overload]
+            self._task.module.to(memory_format=gpu_layout(self.precision))  # type: ignore[call-overload]
         self.flat = FlatParameters(self._task.module)
         self.phases = Phases()
         self._optimizer = make_optimizer(config, self.flat)
+        self._rate = math.nan
         self._method = chosen_method(config.exchange, comm, self.flat)
         self.exchange = make_exchange(config.exchange, comm, self.flat, self._optimizer, self.phases)
         self._stream = Stream(len(self.data), config.seed)
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=self.device)
         self.exchange.start()
         on_gpu = self.device.type == "cuda"
-        self._resident = ResidentBatches(self.data, self.device) if on_gpu else None
+        self._resident = ResidentBatches(self.data, self.device, gpu_layout(self.precision)) if on_gpu else None
         self._batches: Batches = self._resident or HostBatches(self.data)
         self._captured = self._make_captured()
 
@@ -100,6 +102,10 @@ class _Run:
 
     def step(self, step: int) -> None:
         """One step of all ranks; adds this rank's share of its loss, summed over images, to `loss_sum`."""
+        rate = rate_of(self.config, step, self.comm.size)
+        if rate != self._rate:
+            set_rate(self._optimizer, rate)
+            self._rate = rate
         combine = (step + 1) % self.config.exchange.every == 0 or step + 1 == self.config.steps(self.comm.size)
         if self._captured and step < self._full_steps:
             with self.phases("compute"):

@@ -9,7 +9,7 @@ import click
 import pytest
 from pydantic import BaseModel
 
-from engine.config import DATA, MODELS, TrainingConfig
+from engine.config import DATA, MODELS, ExchangeConfig, ScheduleConfig, TrainingConfig
 from sweeper.cli.main import cli
 from sweeper.plan import plan
 from sweeper.spec import Objective, Resources, SweepSpec, parse_spec
@@ -47,9 +47,9 @@ def fields(model: type[BaseModel], prefix: str = "") -> list[str]:
         *(name for name in fields(SweepSpec) if name not in ("objective", "resources")),
         *fields(Objective, "objective."),
         *fields(Resources, "resources."),
-        *(name for name in fields(TrainingConfig) if name != "exchange"),
-        "exchange.method",
-        "exchange.average",
+        *(name for name in fields(TrainingConfig) if name not in ("exchange", "schedule")),
+        *fields(ExchangeConfig, "exchange."),
+        *fields(ScheduleConfig, "schedule."),
     ],
 )
 def test_every_field_of_the_spec_has_its_row(field: str) -> None:
@@ -66,16 +66,18 @@ def test_the_defaults_are_those_of_the_code() -> None:
     told = {name: value for name, value in rows if value not in ("", "none")}
     spec = parse_spec({"name": "x", "space": {"workers": [1]}})
     for name, value in told.items():
-        place: object = spec.trial if name in TrainingConfig.model_fields or name.startswith("exchange.") else spec
+        place: object = spec.trial if name.partition(".")[0] in TrainingConfig.model_fields else spec
         for part in name.split("."):
             place = getattr(place, part)
         if name == "batch_size":
             place = spec.trial.global_batch(1)
         shown = (
-            f"[{', '.join(place)}]"
+            f"[{', '.join(map(str, place))}]"
             if isinstance(place, tuple)
             else f"{place:g}"
             if isinstance(place, float)
+            else str(place).lower()
+            if isinstance(place, bool)
             else str(place)
         )
         assert shown == value, name

@@ -127,7 +127,8 @@ def test_a_point_is_the_mean_over_its_images_whatever_the_windows() -> None:
 
 
 def test_the_clock_goes_forward_and_phases_lie_within_it() -> None:
-    _, points, ended = run({**NEURON, "images": 500, "batch_size": 10, "points": 10})
+    exchange = {"method": "parameter-server"}
+    _, points, ended = run({**NEURON, "images": 500, "batch_size": 10, "points": 10, "exchange": exchange})
     times = [0.0, *(point.seconds for point in points), ended.seconds]
     assert times == sorted(times)
     assert set(ended.phases) == {"compute", "gather", "average", "update", "broadcast", "report"}
@@ -150,7 +151,8 @@ def test_phases_do_not_count_what_came_before_the_clock(monkeypatch: pytest.Monk
             counted.clear()
 
     monkeypatch.setattr(trainer, "Phases", Counting)
-    _, _, ended = run({**NEURON, "images": 100, "batch_size": 10, "points": 5})
+    server = {"method": "parameter-server"}
+    _, _, ended = run({**NEURON, "images": 100, "batch_size": 10, "points": 5, "exchange": server})
     assert counted == {"compute": 10, "gather": 10, "average": 10, "update": 10, "broadcast": 10, "report": 5}
     assert counted.keys() == ended.phases.keys()
 
@@ -160,7 +162,8 @@ def test_set_up_says_what_became_of_the_settings() -> None:
     assert started.setup_seconds > 0
     assert started.effective["parameters"] == 832 + 25632 + 51264 + 36928 + 2080 + 330
     assert (started.effective["global_batch"], started.effective["steps"]) == (16, 3)
-    assert started.effective["exchange"] == "parameter-server, weights averaged"
+    assert started.effective["exchange"] == "all-reduce, weights averaged"
+    assert (started.effective["precision"], started.effective["captured"]) == ("float32", False)
     assert (started.effective["device"], started.effective["threads"]) == ("cpu", 1)
 
 
@@ -198,3 +201,19 @@ def test_fused_and_torchs_layers_learn_alike() -> None:
         assert ended.images == 320
         curves.append([point.loss for point in points])
     assert curves[0] == pytest.approx(curves[1], rel=1e-3)
+
+
+def test_a_rate_that_changes_is_that_of_each_step() -> None:
+    settings = {**NEURON, "images": 40, "batch_size": 10, "points": 4}
+    constant = run(settings)[1]
+    scheduled = run({**settings, "schedule": {"kind": "step", "milestones": [0.5], "factor": 1e-9}})[1]
+    assert [point.loss for point in scheduled[:3]] == [point.loss for point in constant[:3]]
+    assert scheduled[3].loss != constant[3].loss
+
+
+def test_bfloat16_learns_as_float32_does() -> None:
+    settings = {**PICTURES, "images": 640, "batch_size": 32, "points": 5}
+    exact = [point.loss for point in run(settings)[1]]
+    rounded = [point.loss for point in run({**settings, "precision": "bf16"})[1]]
+    assert rounded != exact
+    assert rounded == pytest.approx(exact, rel=0.05)
