@@ -86,7 +86,7 @@ def test_a_sweep_runs_to_its_end_and_the_areas_are_those_of_its_points(
     for group in answer["groups"]:
         rivals = [t for t, w in rows(tmp_path, "SELECT id, workers FROM trial") if w == group["group"]["workers"]]
         assert group["winner"]["trial"] == min(rivals, key=lambda t: recomputed[t])
-    assert {"compute", "gather", "average", "update", "broadcast"} <= {
+    assert {"compute", "all-reduce", "update", "report"} <= {
         n for (n,) in rows(tmp_path, "SELECT DISTINCT name FROM phase")
     }
     assert eventually(lambda: not others(tmp_path))
