@@ -80,7 +80,9 @@ class _Run:
         self._optimizer = make_optimizer(config, self.flat)
         self._rate = math.nan
         self._method = chosen_method(config.exchange, comm, self.flat)
-        self.exchange = make_exchange(config.exchange, comm, self.flat, self._optimizer, self.phases)
+        self.exchange = make_exchange(
+            self._method, config.exchange.average, comm, self.flat, self._optimizer, self.phases
+        )
         self._stream = Stream(len(self.data), config.seed)
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=self.device)
         self.exchange.start()

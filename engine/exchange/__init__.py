@@ -10,6 +10,7 @@ from torch.optim import Optimizer
 from engine.config import ExchangeConfig
 from engine.exchange.all_reduce import (
     AllReduce,
+    Averaged,
     SumOverRanks,
     hierarchical_sum,
     mpi_sum,
@@ -54,16 +55,15 @@ def chosen_method(config: ExchangeConfig, comm: MPI.Comm, flat: FlatParameters) 
 
 
 def make_exchange(
-    config: ExchangeConfig, comm: MPI.Comm, flat: FlatParameters, optimizer: Optimizer, phases: Phases
+    method: str, average: Averaged, comm: MPI.Comm, flat: FlatParameters, optimizer: Optimizer, phases: Phases
 ) -> Exchange:
-    """The exchange of `config` over `comm`; no weights are sent before `start`. Collective over `comm`.
+    """The exchange by a method of `chosen_method`'s; no weights are sent before `start`. Collective over `comm`.
 
     Raises:
         ExchangeError: NCCL is asked for, and ranks share a GPU or have none.
     """
-    method = chosen_method(config, comm, flat)
     if method == "parameter-server":
-        return _SERVERS[config.average](comm, flat, optimizer, phases)
+        return _SERVERS[average](comm, flat, optimizer, phases)
     if method == "nccl":
-        return Nccl(comm, flat, optimizer, phases, config.average)
-    return AllReduce(comm, flat, optimizer, phases, config.average, _SUMS[method](comm))
+        return Nccl(comm, flat, optimizer, phases, average)
+    return AllReduce(comm, flat, optimizer, phases, average, _SUMS[method](comm))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -19,28 +20,14 @@ SumOverRanks = Callable[[Buffer], None]
 """Replaces a buffer [count] by its sum over all ranks, the same to the last bit on each; collective."""
 
 
-class AllReduce:
-    """Gradients or weights averaged over host buffers by a sum over ranks of one kind or another."""
+Averaged = Literal["gradients", "weights"]
 
-    on_device = False
 
-    def __init__(
-        self,
-        comm: MPI.Comm,
-        flat: FlatParameters,
-        optimizer: Optimizer,
-        phases: Phases,
-        average: Literal["gradients", "weights"],
-        sum_over_ranks: SumOverRanks,
-    ) -> None:
-        self._comm, self._flat, self._optimizer, self._phases = comm, flat, optimizer, phases
-        self._average, self._sum_over_ranks = average, sum_over_ranks
+class Averaging(ABC):
+    """A step of ranks that average gradients or weights, and each apply what they know themselves."""
 
-    def start(self) -> None:
-        """Give every rank the weights of rank 0."""
-        self._flat.to_host("weights")
-        self._comm.Bcast(self._flat.host_weights, root=0)
-        self._flat.from_host("weights")
+    def __init__(self, flat: FlatParameters, optimizer: Optimizer, phases: Phases, average: Averaged) -> None:
+        self._flat, self._optimizer, self._phases, self._average = flat, optimizer, phases, average
 
     def warm_up(self) -> None:
         """Sum the gradients once, which the next step computes anew."""
@@ -55,7 +42,35 @@ class AllReduce:
         if self._average == "weights" and combine:
             self._mean("weights")
 
-    def _mean(self, name: Literal["gradients", "weights"]) -> None:
+    @abstractmethod
+    def _mean(self, name: Averaged) -> None:
+        """Replace the buffer of that name by its mean over the ranks."""
+
+
+class AllReduce(Averaging):
+    """Gradients or weights averaged over host buffers by a sum over ranks of one kind or another."""
+
+    on_device = False
+
+    def __init__(
+        self,
+        comm: MPI.Comm,
+        flat: FlatParameters,
+        optimizer: Optimizer,
+        phases: Phases,
+        average: Averaged,
+        sum_over_ranks: SumOverRanks,
+    ) -> None:
+        super().__init__(flat, optimizer, phases, average)
+        self._comm, self._sum_over_ranks = comm, sum_over_ranks
+
+    def start(self) -> None:
+        """Give every rank the weights of rank 0."""
+        self._flat.to_host("weights")
+        self._comm.Bcast(self._flat.host_weights, root=0)
+        self._flat.from_host("weights")
+
+    def _mean(self, name: Averaged) -> None:
         if self._comm.size == 1:
             return
         with self._phases("all-reduce"):

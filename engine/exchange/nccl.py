@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Literal
 
 import torch
 from mpi4py import MPI
-from torch import Tensor, distributed
+from torch import distributed
 from torch._C._distributed_c10d import TCPStore
 from torch.optim import Optimizer
 
 from engine.errors import ClearError
+from engine.exchange.all_reduce import Averaged, Averaging
 from engine.flat import FlatParameters
 from engine.phases import Phases
 
@@ -22,7 +22,7 @@ class ExchangeError(ClearError):
     kind = "exchange"
 
 
-class Nccl:
+class Nccl(Averaging):
     """Gradients or weights averaged by NCCL's all-reduce, in the order of the stream. Needs a GPU for every rank."""
 
     on_device = True
@@ -33,7 +33,7 @@ class Nccl:
         flat: FlatParameters,
         optimizer: Optimizer,
         phases: Phases,
-        average: Literal["gradients", "weights"],
+        average: Averaged,
     ) -> None:
         problem = why_not_nccl(comm, flat.weights.device)
         if problem:
@@ -41,27 +41,15 @@ class Nccl:
                 f"trial.exchange.method: nccl needs a GPU for every rank, and {problem}",
                 "use `exchange: auto`, or fewer workers",
             )
-        self._flat, self._optimizer, self._phases, self._average = flat, optimizer, phases, average
+        super().__init__(flat, optimizer, phases, average)
         _join(comm, flat.weights.device)
 
     def start(self) -> None:
         """Give every rank the weights of rank 0."""
         distributed.broadcast(self._flat.weights, src=0)
 
-    def warm_up(self) -> None:
-        """Sum the gradients once, which the next step computes anew."""
-        self._mean(self._flat.gradients)
-
-    def step(self, combine: bool = True) -> None:
-        """Average the gradients and apply them, or apply the rank's own and average the weights."""
-        if self._average == "gradients":
-            self._mean(self._flat.gradients)
-        with self._phases("update"):
-            self._optimizer.step()
-        if self._average == "weights" and combine:
-            self._mean(self._flat.weights)
-
-    def _mean(self, buffer: Tensor) -> None:
+    def _mean(self, name: Averaged) -> None:
+        buffer = self._flat.weights if name == "weights" else self._flat.gradients
         with self._phases("all-reduce"):
             distributed.all_reduce(buffer, op=distributed.ReduceOp.AVG)
 

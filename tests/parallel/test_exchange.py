@@ -72,8 +72,7 @@ def make_rank(request: pytest.FixtureRequest, comm: MPI.Comm) -> MakeRank:
         flat = FlatParameters(module)
         optimizer = torch.optim.SGD([flat.optimizable()], lr=RATE, momentum=momentum, weight_decay=weight_decay)
         method, average = request.param
-        config = ExchangeConfig(method=method, average=average)
-        return Rank(module, flat, make_exchange(config, comm, flat, optimizer, phases), phases, average)
+        return Rank(module, flat, make_exchange(method, average, comm, flat, optimizer, phases), phases, average)
 
     return make
 
@@ -219,4 +218,4 @@ def test_nccl_is_refused_on_cpus(comm: MPI.Comm) -> None:
     flat = FlatParameters(network())
     optimizer = torch.optim.SGD([flat.optimizable()], lr=RATE)
     with pytest.raises(ExchangeError, match="nccl needs a GPU for every rank, and they compute on CPUs"):
-        make_exchange(ExchangeConfig(method="nccl"), comm, flat, optimizer, Phases())
+        make_exchange("nccl", "gradients", comm, flat, optimizer, Phases())
