@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine.config import TrainingConfig
+from engine.config import ScheduleConfig, TrainingConfig
 from sweeper.errors import SpecError
 from sweeper.faults import describe_faults
 from sweeper.spec import WORKERS, Resources, SweepSpec, replace_field
@@ -19,6 +19,13 @@ from sweeper.trial import TrialSpec
 
 MAXIMUM_TRIALS = 100_000
 _KEY_LENGTH = 12
+# What trials were before a field gave the choice: with these values they keep the keys that stores hold.
+_BEFORE_THE_CHOICE: dict[str, Any] = {
+    "fc": "torch",
+    "exchange.every": 1,
+    "schedule": ScheduleConfig().model_dump(mode="json"),
+    "precision": "tf32",
+}
 
 
 def plan(spec: SweepSpec) -> list[TrialSpec]:
@@ -40,8 +47,13 @@ def content_key(config: TrainingConfig, workers: int, resources: Resources) -> s
         "global_batch_size": config.global_batch(workers),
         "batch_size": None,
     }
-    if effective["fc"] == "torch":
-        del effective["fc"]  # what there was before there was a choice: those trials keep their keys
+    for path, value in _BEFORE_THE_CHOICE.items():
+        *parents, leaf = path.split(".")
+        place: dict[str, Any] = effective
+        for parent in parents:
+            place = place[parent]
+        if place[leaf] == value:
+            del place[leaf]
     content = {"config": effective, "workers": workers, "resources": resources.model_dump(mode="json")}
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:_KEY_LENGTH]

@@ -95,8 +95,9 @@ def test_a_fresh_process_plans_the_same_list() -> None:
 def test_ids_stay_what_they_are() -> None:
     """Stores hold these: with another digest a sweep would not know its own trials again."""
     space = {"batch_size": [16], "workers": [1, 2]}
-    assert [trial.key for trial in planned(space, trial={"fc": "torch"})] == ["436d9e663214", "856c64e457aa"]
-    assert [trial.key for trial in planned(space)] == ["2a9fe1e277d4", "bb39e2d3c8f9"]
+    server = {"exchange": {"method": "parameter-server"}}
+    assert [trial.key for trial in planned(space, trial={"fc": "torch", **server})] == ["436d9e663214", "856c64e457aa"]
+    assert [trial.key for trial in planned(space, trial=server)] == ["2a9fe1e277d4", "bb39e2d3c8f9"]
 
 
 def test_images_must_do_for_one_step_of_the_largest_global_batch() -> None:

@@ -254,7 +254,7 @@ def test_a_model_that_cannot_learn_the_data_is_refused_with_what_it_can() -> Non
 
 
 def test_a_group_of_fields_is_swept_by_its_members() -> None:
-    told = "space.exchange: is a group of fields; write exchange.method or exchange.average"
+    told = "space.exchange: is a group of fields; write exchange.method or exchange.average or exchange.every"
     assert faults(written({"exchange": ["gradients"]})) == [told]
 
 

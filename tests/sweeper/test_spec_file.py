@@ -146,7 +146,7 @@ def test_an_assignment_has_its_value_read_as_yaml() -> None:
             "'tag:yaml.org,2002:python/object/apply:os.system'; correct the YAML there",
         ),
         ("name: 2001-99-99", ": cannot be read as YAML (month must be in 1..12); correct the YAML"),
-        ("[" * 500, ": cannot be read as YAML (maximum recursion depth exceeded); correct the YAML"),
+        ("[" * 20_000, ": cannot be read as YAML (maximum recursion depth exceeded); correct the YAML"),
         (b"name: caf\xe9", ": is no UTF-8 text; save it as UTF-8"),
     ],
 )
