@@ -73,6 +73,23 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Evaluated:
+    """The network on the test set after `step`: mean loss, share of samples that it has right.
+
+    `seconds` is the training time before it, which the evaluation's own, `took_seconds`, does not add to.
+    """
+
+    kind: ClassVar[str] = "evaluated"
+    trial: str
+    step: int
+    images: int
+    seconds: float
+    loss: float
+    accuracy: float
+    took_seconds: float
+
+
+@dataclass(frozen=True)
 class Ended:
     """The trial is over: `outcome` is completed, diverged or stopped; `phases` are total seconds on rank 0."""
 
@@ -98,12 +115,12 @@ class Failed:
 
 
 Command: TypeAlias = Train | Stop | Exit
-Event: TypeAlias = Ready | Started | Point | Ended | Failed
+Event: TypeAlias = Ready | Started | Point | Evaluated | Ended | Failed
 Message: TypeAlias = Command | Event
 _COMMANDS: dict[str, type[Command]] = {c.kind: c for c in (Train, Stop, Exit)}
 # What a line that is no message makes its decoding raise.
 _MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-_EVENTS: dict[str, type[Event]] = {e.kind: e for e in (Ready, Started, Point, Ended, Failed)}
+_EVENTS: dict[str, type[Event]] = {e.kind: e for e in (Ready, Started, Point, Evaluated, Ended, Failed)}
 
 
 def encode(message: Message) -> str:
