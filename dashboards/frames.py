@@ -9,9 +9,10 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from sweeper.curve import LossPoint
 from sweeper.errors import FigureError
 from sweeper.ranking import best_per_group, qualifies
-from sweeper.store import Store, SweepRecord, TrialRecord
+from sweeper.store import EvaluationRecord, Store, SweepRecord, TrialRecord
 from sweeper.trial import TrialState
 
 WORKERS = "workers"
@@ -81,6 +82,11 @@ class TrialGroup:
         seen = [row for row in self.rows if row.minimum_loss is not None and math.isfinite(row.minimum_loss)]
         return min(seen, key=lambda row: (row.minimum_loss, row.position), default=None)
 
+    @property
+    def best(self) -> TrialRow | None:
+        """The trial that stands for the group: its winner, else the nearest."""
+        return self.winner or self.nearest
+
 
 @dataclass(frozen=True)
 class TrialTable:
@@ -122,6 +128,27 @@ class CurveTable:
 
     trials: TrialTable
     rows: tuple[CurveRow, ...]
+
+
+@dataclass(frozen=True)
+class AccuracyRow:
+    """The evaluations of the trial that stands for a group as in `CurveRow`; none where it was not evaluated.
+
+    `positions` are seconds of training, images or steps, `accuracies` shares of the test set in [0, 1].
+    """
+
+    group: TrialGroup
+    trial: TrialRow | None
+    positions: tuple[float, ...]
+    accuracies: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class AccuracyTable:
+    """One trial's accuracies per group of `trials`, in the order of its groups."""
+
+    trials: TrialTable
+    rows: tuple[AccuracyRow, ...]
 
 
 def trial_table(
@@ -170,6 +197,28 @@ def curve_table(store: Store, trials: TrialTable) -> CurveTable:
             f"sweep {trials.name!r} has no loss points to draw", "wait until a trial has ended, then draw again"
         )
     return CurveTable(trials, rows)
+
+
+def accuracy_table(store: Store, trials: TrialTable) -> AccuracyTable:
+    """The evaluations of the best trial of each group; one query.
+
+    Raises:
+        FigureError: none of these trials was evaluated.
+        StoreError: the store cannot be read.
+    """
+    evaluations = store.evaluations_by_trial(trials.sweep)
+    rows = tuple(_accuracy_row(evaluations, group, trials.over) for group in trials.groups)
+    if not evaluations:
+        raise FigureError(
+            f"sweep {trials.name!r}: none of its trials was evaluated on the test set",
+            "set trial.evaluate_every in its spec, and run it again",
+        )
+    if not any(row.accuracies for row in rows):
+        raise FigureError(
+            f"sweep {trials.name!r}: none of its evaluated trials is the best of a group",
+            "wait until a trial has ended, then draw again",
+        )
+    return AccuracyTable(trials, rows)
 
 
 def outcome(trial: TrialRecord, over: str, threshold: float | None) -> Outcome:
@@ -231,12 +280,24 @@ def _check_axis(sweep: SweepRecord, trials: Sequence[TrialRecord], over: str) ->
 
 
 def _curve_row(store: Store, group: TrialGroup, over: str) -> CurveRow:
-    trial = group.winner or group.nearest
+    trial = group.best
     if trial is None:
         return CurveRow(group, None, (), ())
     points = store.points(trial.trial)
-    positions = [{"seconds": point.seconds, "images": point.images, "steps": point.step}[over] for point in points]
+    positions = [_position(point, over) for point in points]
     known = tuple(float(position) for position in positions if position is not None)
     if len(known) < len(points):
         raise FigureError(f"the curve of trial {trial.trial} does not say its {over}", "use --over seconds or steps")
     return CurveRow(group, trial, known, tuple(point.loss for point in points))
+
+
+def _accuracy_row(evaluations: Mapping[str, Sequence[EvaluationRecord]], group: TrialGroup, over: str) -> AccuracyRow:
+    trial = group.best
+    found = evaluations.get(trial.trial, ()) if trial else ()
+    positions = [_position(evaluation, over) for evaluation in found]
+    known = tuple(float(position) for position in positions if position is not None)
+    return AccuracyRow(group, trial, known, tuple(evaluation.accuracy for evaluation in found))
+
+
+def _position(at: LossPoint | EvaluationRecord, over: str) -> float | None:
+    return {"seconds": at.seconds, "images": at.images, "steps": at.step}[over]

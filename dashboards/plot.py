@@ -61,6 +61,13 @@ def curves(**options: Any) -> None:
     _plot("curves", **options)
 
 
+@plot.command()
+@_figure_options
+def accuracy(**options: Any) -> None:
+    """Accuracy on the test set of the best trial of each worker count."""
+    _plot("accuracy", **options)
+
+
 def _plot(
     kind: str,
     *,
@@ -91,8 +98,10 @@ def _plot(
 
 def _draw(kind: str, store: Store, table: TrialTable) -> Figure:
     from dashboards import figures
-    from dashboards.frames import curve_table
+    from dashboards.frames import accuracy_table, curve_table
 
     if kind == "curves":
         return figures.draw_curves(curve_table(store, table))
+    if kind == "accuracy":
+        return figures.draw_accuracy(accuracy_table(store, table))
     return {"heatmap": figures.draw_heatmap, "histogram": figures.draw_histogram}[kind](table)

@@ -9,26 +9,25 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-Body = Callable[[Tensor, bool], None]
-Positions = Callable[[int], NDArray[np.int64]]
+Body = Callable[[Tensor, Tensor, bool], None]
+Listed = Callable[[int], NDArray[np.int64]]
 _WARM_UP_STEPS = 3  # libraries choose kernels and allocate on the first ones
-_LISTED = 1 << 20  # sample numbers that lie ready on the GPU: 8 MiB
+_LISTED = 1 << 20  # samples whose numbers lie ready on the GPU, in 16 MiB
 
 
 class CapturedSteps:
     """Full steps of a rank, each the same kernels over the next samples.
 
-    `body(indices, combine)` queues a step over the samples `indices` [local] and must not wait for the GPU.
-    `positions(step)` are the numbers of a step's samples. `state` is every tensor that steps change besides what they
-    compute anew: warming up takes real steps, and puts these back.
+    `body(samples, positions, combine)` queues a step over the samples of these numbers [local], at these positions
+    [local] of the run's stream, and must not wait for the GPU. `listed(step)` gives both, [2, local]. `state` is every
+    tensor that steps change besides what they compute anew: warming up takes real steps, and puts these back.
     """
 
-    def __init__(
-        self, body: Body, positions: Positions, local: int, device: torch.device, state: Sequence[Tensor]
-    ) -> None:
-        self._body, self._positions, self._state, self._device = body, positions, state, device
+    def __init__(self, body: Body, listed: Listed, local: int, device: torch.device, state: Sequence[Tensor]) -> None:
+        self._body, self._numbers, self._state, self._device = body, listed, state, device
         self._rows = max(1, _LISTED // local)
-        self._listed = torch.zeros((self._rows, local), dtype=torch.int64, device=device)
+        self._listed = torch.zeros((self._rows, 2, local), dtype=torch.int64, device=device)
+        self._following = self._end = 0  # the next step to be run, and that which is listed no more
         self._next = torch.zeros(1, dtype=torch.int64, device=device)
         self._graphs: dict[bool, torch.cuda.CUDAGraph] = {}
 
@@ -52,19 +51,22 @@ class CapturedSteps:
             self._graphs[combine] = graph
         for tensor, before in zip(self._state, kept, strict=True):
             tensor.copy_(before)
+        self._end = 0
 
     def run(self, step: int, steps: int, combine: bool) -> None:
-        """Queue step number `step` of `steps`; they are run in their order, from 0."""
-        if step % self._rows == 0:
+        """Queue step number `step` of `steps`; one after another, from any."""
+        if step != self._following or step >= self._end:
             self._list(step, min(steps, step + self._rows))
         self._graphs[combine].replay()
+        self._following = step + 1
 
     def _step(self, combine: bool) -> None:
-        indices = self._listed.index_select(0, self._next).view(-1)
+        samples, positions = self._listed.index_select(0, self._next).view(2, -1)
         self._next.add_(1)
-        self._body(indices, combine)
+        self._body(samples, positions, combine)
 
     def _list(self, first: int, end: int) -> None:
-        numbers = np.stack([self._positions(step) for step in range(first, end)])
+        numbers = np.stack([self._numbers(step) for step in range(first, end)])
         self._listed[: end - first].copy_(torch.from_numpy(numbers))
         self._next.zero_()
+        self._following, self._end = first, end

@@ -6,20 +6,38 @@ This module is shared with `sweeper`, which checks a spec against it long before
 from __future__ import annotations
 
 import math
+import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-# Images that a model takes, by name: True where it is made for pictures, False for the single neuron's numbers.
-MODELS: dict[str, bool] = {"alexnet-cifar": True, "neuron": False}
+# Models by name: True where they are made for pictures, False for the single neuron's numbers.
+MODELS: dict[str, bool] = {
+    "alexnet-cifar": True,
+    "alexnet": True,
+    "resnet-20": True,
+    "resnet-32": True,
+    "resnet-44": True,
+    "resnet-56": True,
+    "resnet-50": True,
+    "vgg11": True,
+    "vgg13": True,
+    "vgg16": True,
+    "vgg19": True,
+    "googlenet": True,
+    "mlp": True,
+    "neuron": False,
+}
 # The same for data sets.
 DATA: dict[str, bool] = {
     "fashion-mnist": True,
     "cifar10": True,
     "digits": True,
     "synthetic": True,
+    "synthetic-224": True,
     "step-function": False,
 }
+_FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 DEFAULT_BATCH_SIZE = 128
 
 
@@ -77,6 +95,27 @@ class ScheduleConfig(BaseModel):
         return value
 
 
+class AugmentationConfig(BaseModel):
+    """What is done to pictures before a step, anew each time they are seen; `engine.augmentation` does it.
+
+    `flip` mirrors left and right at random. `shift` moves by up to so many pixels in each direction. `cutout` blanks a
+    square of so many pixels' side. With `instances` above 1 a batch holds each sample so many times, each augmented
+    differently; all of them count as images.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    flip: bool = False
+    shift: Annotated[int, Number, Field(ge=0, le=1024)] = 0
+    cutout: Annotated[int, Number, Field(ge=0, le=1024)] = 0
+    instances: PositiveInt = 1
+
+    @property
+    def changes_pictures(self) -> bool:
+        """Whether anything is done to a picture itself."""
+        return self.flip or self.shift > 0 or self.cutout > 0
+
+
 def _method_alone(value: Any) -> Any:
     return {"method": value} if isinstance(value, str) else value
 
@@ -88,12 +127,15 @@ def _kind_alone(value: Any) -> Any:
 class TrainingConfig(BaseModel):
     """Settings of one training run; together with a worker count and a machine they determine its curve.
 
-    `batch_size` counts images per worker and step, `global_batch_size` images of all workers together; a run has one
-    of the two (128 per worker where neither is given). `fc` says by which operators the fully connected layers compute:
-    the project's own or torch's. `images` are seen in all: the last step is smaller where they
-    do not divide. `precision` is how products are computed, weights being float32: "tf32" is float32 where the device
-    has no tf32, "bf16" casts by autocast, "auto" is bf16 where the processor multiplies in it. `exchange` may be its
-    method alone, `schedule` its kind. `points` is the number of loss points aimed at; a point covers at least one step.
+    `model` and `data` are names, or `package.module:factory` for the user's own (`engine.factories` says how they are
+    called). `batch_size` counts images per worker and step, `global_batch_size` images of all workers together; a run
+    has one of the two (128 per worker where neither is given). `fc` says by which operators the fully connected layers
+    compute: the project's own or torch's. `images` are seen in all: the last step is smaller where they do not divide.
+    `precision` is how products are computed, weights being float32: "tf32" is float32 where the device has no tf32,
+    "bf16" casts by autocast, "auto" is bf16 where the processor multiplies in it. `exchange` may be its method alone,
+    `schedule` its kind. `points` is the number of loss points aimed at; a point covers at least one step.
+    `evaluate_every` and `checkpoint_every` are images between two evaluations on the test set, and between two
+    checkpoints; neither is done without. `compile` has torch.compile make the network's kernels.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -106,14 +148,18 @@ class TrainingConfig(BaseModel):
     learning_rate: PositiveFloat = 0.1
     momentum: Annotated[float, Number, Field(ge=0, lt=1)] = 0.0
     weight_decay: Annotated[float, Number, Field(ge=0, allow_inf_nan=False)] = 0.0
+    augmentation: AugmentationConfig = AugmentationConfig()
     schedule: Annotated[ScheduleConfig, BeforeValidator(_kind_alone)] = ScheduleConfig()
     initial_weights: Literal["torch", "uniform"] = "torch"
     fc: Literal["fused", "torch"] = "fused"
     exchange: Annotated[ExchangeConfig, BeforeValidator(_method_alone)] = ExchangeConfig()
     points: PositiveInt = 300
+    evaluate_every: PositiveInt | None = None
+    checkpoint_every: PositiveInt | None = None
     seed: Annotated[int, Number, Field(ge=0, lt=2**63)] = 0
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["auto", "float32", "tf32", "bf16"] = "tf32"
+    compile: bool = False
 
     @field_validator("model")
     @classmethod
@@ -129,9 +175,12 @@ class TrainingConfig(BaseModel):
     def _fields_agree(self) -> Self:
         if self.batch_size is not None and self.global_batch_size is not None:
             raise ValueError("batch_size and global_batch_size exclude each other: keep one of them")
-        if MODELS[self.model] != DATA[self.data]:
-            fitting = ", ".join(name for name, pictures in DATA.items() if pictures == MODELS[self.model])
+        takes = MODELS.get(self.model)  # None for the user's own, of which nothing is known here
+        if takes is not None and DATA.get(self.data, takes) != takes:
+            fitting = ", ".join(name for name, pictures in DATA.items() if pictures == takes)
             raise ValueError(f"model {self.model} cannot learn data {self.data}: use one of {fitting}")
+        if self.augmentation.changes_pictures and not DATA.get(self.data, True):
+            raise ValueError(f"augmentation is of pictures, and data {self.data} has none: remove it")
         return self
 
     def global_batch(self, workers: int) -> int:
@@ -150,6 +199,11 @@ class TrainingConfig(BaseModel):
 
 
 def _one_of(value: str, known: dict[str, bool]) -> str:
-    if value not in known:
-        raise ValueError(f"unknown name; known are {', '.join(known)}")
+    if value not in known and not is_factory(value):
+        raise ValueError(f"unknown name; known are {', '.join(known)}, or package.module:factory of your own")
     return value
+
+
+def is_factory(name: str) -> bool:
+    """Whether a model's or data set's name is a `package.module:factory` of the user's own."""
+    return _FACTORY.fullmatch(name) is not None

@@ -21,3 +21,9 @@ class DataError(ClearError):
     """A data set that cannot be found, fetched or read."""
 
     kind = "data"
+
+
+class ModelError(ClearError):
+    """A network and a data set that do not fit each other."""
+
+    kind = "model"

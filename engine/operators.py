@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cuda_ext import artifact
-from engine.config import TrainingConfig
+from engine.config import MODELS, TrainingConfig
 from engine.errors import ClearError
 
 
@@ -15,7 +15,7 @@ class OperatorsError(ClearError):
 
 def needs_operators(config: TrainingConfig) -> bool:
     """Whether a run of `config` computes by the compiled operators."""
-    return config.fc == "fused" and config.model == "alexnet-cifar"
+    return config.fc == "fused" and MODELS.get(config.model, False)
 
 
 def check_operators(cuda: bool = False) -> None:

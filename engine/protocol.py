@@ -17,11 +17,12 @@ LAST_WORDS = "sweeper-rank"
 
 @dataclass(frozen=True)
 class Train:
-    """Train one trial; `config` is a `TrainingConfig` as a plain dict."""
+    """Train one trial: `config` is a `TrainingConfig` as a plain dict, `checkpoints` the folder for these, or empty."""
 
     kind: ClassVar[str] = "train"
     trial: str
     config: dict[str, Any]
+    checkpoints: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ import os
 import platform
 import sys
 import traceback
+from pathlib import Path
 
 from mpi4py import MPI
 
 from engine.channel import CommandReader, EventWriter
 from engine.config import TrainingConfig
 from engine.idle import broadcast_text
-from engine.protocol import LAST_WORDS, Ended, Exit, Point, Ready, Started, Train, decode_command, encode
+from engine.protocol import LAST_WORDS, Ended, Evaluated, Exit, Point, Ready, Started, Train, decode_command, encode
 from engine.shared_memory import mapped_segments, remove_segments
 
 
@@ -62,12 +63,12 @@ def _train(command: Train, comm: MPI.Comm, events: EventWriter, commands: Comman
     config = TrainingConfig.model_validate(command.config)
     stop_asked = (lambda: commands.stop_asked(command.trial)) if commands else (lambda: False)
 
-    def report(event: Started | Point | Ended) -> None:
+    def report(event: Started | Point | Evaluated | Ended) -> None:
         if commands and isinstance(event, Ended):
             commands.end_trial()
         events.send(event)
 
-    train(command.trial, config, comm, report, stop_asked)
+    train(command.trial, config, comm, report, stop_asked, Path(command.checkpoints) if command.checkpoints else None)
 
 
 def _versions() -> dict[str, str]:

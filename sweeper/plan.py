@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine.config import ScheduleConfig, TrainingConfig
+from engine.config import AugmentationConfig, ScheduleConfig, TrainingConfig
 from sweeper.errors import SpecError
 from sweeper.faults import describe_faults
 from sweeper.spec import WORKERS, Resources, SweepSpec, replace_field
@@ -25,6 +25,10 @@ _BEFORE_THE_CHOICE: dict[str, Any] = {
     "exchange.every": 1,
     "schedule": ScheduleConfig().model_dump(mode="json"),
     "precision": "tf32",
+    "augmentation": AugmentationConfig().model_dump(mode="json"),
+    "evaluate_every": None,
+    "checkpoint_every": None,
+    "compile": False,
 }
 
 

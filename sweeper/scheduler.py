@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
-from engine.protocol import Ended, Failed, Point, Ready, Started
+from engine.protocol import Ended, Evaluated, Failed, Point, Ready, Started
 from sweeper.curve import CurveSummary, LossPoint, summarize
 from sweeper.errors import StoreError
 from sweeper.gangs.base import Executor, Job, JobEvent, Seats, seats_of
 from sweeper.paths import gang_log
-from sweeper.store import GangRecord, Store, TrialRecord
+from sweeper.store import EvaluationRecord, GangRecord, Store, TrialRecord
 from sweeper.trial import TrialState
 
 logger = logging.getLogger(__name__)
@@ -152,6 +152,8 @@ class Scheduler:
                 point = LossPoint(event.step, event.images, event.seconds, event.loss)
                 running.points.append(point)
                 self._observer.point_reported(trial, point)
+            case Evaluated():
+                self._store.add_evaluation(trial.id, trial.attempt, _evaluation_record(event))
             case Ended():
                 self._finish(running, _STATES[event.outcome], event.reason, phases=event.phases)
             case Failed():
@@ -216,6 +218,12 @@ def _gang_record(happened: JobEvent, ready: Ready, sweep_id: str) -> GangRecord:
         pids=ready.pids,
         versions=ready.versions,
         started_at=datetime.now(UTC),
+    )
+
+
+def _evaluation_record(event: Evaluated) -> EvaluationRecord:
+    return EvaluationRecord(
+        step=event.step, images=event.images, seconds=event.seconds, loss=event.loss, accuracy=event.accuracy
     )
 
 

@@ -9,7 +9,7 @@ import click
 import pytest
 from pydantic import BaseModel
 
-from engine.config import DATA, MODELS, ExchangeConfig, ScheduleConfig, TrainingConfig
+from engine.config import DATA, MODELS, AugmentationConfig, ExchangeConfig, ScheduleConfig, TrainingConfig
 from sweeper.cli.main import cli
 from sweeper.plan import plan
 from sweeper.spec import Objective, Resources, SweepSpec, parse_spec
@@ -47,7 +47,8 @@ def fields(model: type[BaseModel], prefix: str = "") -> list[str]:
         *(name for name in fields(SweepSpec) if name not in ("objective", "resources")),
         *fields(Objective, "objective."),
         *fields(Resources, "resources."),
-        *(name for name in fields(TrainingConfig) if name not in ("exchange", "schedule")),
+        *(name for name in fields(TrainingConfig) if name not in ("exchange", "schedule", "augmentation")),
+        *fields(AugmentationConfig, "augmentation."),
         *fields(ExchangeConfig, "exchange."),
         *fields(ScheduleConfig, "schedule."),
     ],

@@ -6,21 +6,18 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from dashboards.figures import style
-from dashboards.figures.labels import group_name, result_name, threshold_name, trial_name
+from dashboards.figures.labels import threshold_name
+from dashboards.figures.lines import WIDTH, Values, draw_group, group_colour, line_name
 from dashboards.figures.number_format import AxisNumbers
 from dashboards.figures.panels import check_groups, title
-from dashboards.figures.text import wrap
 from dashboards.frames import CurveRow, CurveTable, TrialTable
 
-Values = npt.NDArray[np.float64]
 _SMOOTHED_FROM = 100  # points; shorter curves are drawn as they are
-_WIDTH = 9.0  # inches
 _WINDOWS = 40  # running means that fit side by side into a curve
 _FAR_ABOVE = 2.0  # times the largest loss
 _LOGARITHMIC_FROM = 30.0  # times the median, the largest loss above which a linear axis shows nothing else
@@ -38,7 +35,7 @@ def draw_curves(table: CurveTable) -> Figure:
     """
     trials = table.trials
     check_groups(trials)
-    figure = style.new_figure(_WIDTH, 5.2 + 0.2 * len(table.rows))
+    figure = style.new_figure(WIDTH, 5.2 + 0.2 * len(table.rows))
     axes = figure.add_subplot()
     alpha = max(0.08, 0.32 / math.sqrt(len(table.rows)))  # the more curves lie over each other, the paler
     windows = [_draw_curve(axes, row, trials, place, alpha) for place, row in enumerate(table.rows)]
@@ -48,7 +45,7 @@ def draw_curves(table: CurveTable) -> Figure:
     axes.set(xlabel=style.axis_name(trials.over), ylabel="loss")
     axes.grid()
     note = "; bold: running mean" if any(window > 1 for window in windows) else ""
-    title(figure, trials.name, f"loss of the best trial per group{note}", _WIDTH)
+    title(figure, trials.name, f"loss of the best trial per group{note}", WIDTH)
     figure.legend(loc="outside lower left", handlelength=3)
     return figure
 
@@ -68,49 +65,18 @@ def window_of(points: int) -> int:
 
 
 def _draw_curve(axes: Axes, row: CurveRow, trials: TrialTable, place: int, alpha: float) -> int:
-    colour = style.GROUP_COLOURS[place % len(style.GROUP_COLOURS)]
-    label = wrap(_label(row, trials), _WIDTH - 1.2, style.TEXT_PT)
     positions = np.array(row.positions, dtype=float)
     losses = np.array(row.losses, dtype=float)
     losses[~np.isfinite(losses)] = np.nan
     window = window_of(len(losses))
     bold = losses
     if window > 1:
-        axes.plot(positions, losses, color=colour, linewidth=0.6, alpha=alpha, zorder=1.5)
+        axes.plot(positions, losses, color=group_colour(place), linewidth=0.6, alpha=alpha, zorder=1.5)
         bold = smooth(losses, window)
-    drawn = bool(np.isfinite(losses).any())
-    axes.plot(
-        positions,
-        bold,
-        color=colour,
-        linewidth=1.9,
-        zorder=2.5,
-        linestyle=("-" if row.group.winner else ":") if drawn else "none",
-        marker=style.GROUP_MARKERS[place % len(style.GROUP_MARKERS)] if drawn else "",
-        markersize=5.5,
-        markeredgecolor="white",
-        markeredgewidth=0.7,
-        markevery=_markers(bold, place),
-        label=label,
-    )
+    missing = " (no points kept)" if row.group.winner and not row.losses else ""
+    label = line_name(row.group, row.trial, trials) + missing
+    draw_group(axes, place, positions, bold, solid=row.group.winner is not None, label=label)
     return window
-
-
-def _markers(losses: Values, place: int) -> list[int]:
-    """Indices of about eight markers, shifted from curve to curve so that they do not hide each other."""
-    known = np.flatnonzero(np.isfinite(losses)).tolist()
-    stride = max(1, len(known) // 8)
-    return known[(place * stride // 4) % stride :: stride]
-
-
-def _label(row: CurveRow, trials: TrialTable) -> str:
-    name = group_name(row.group.key)
-    if row.trial is None:
-        return f"{name}: no curve"
-    if row.group.winner is None:
-        return f"{name}: {result_name(row.group, trials)}, nearest is {trial_name(row.trial, trials)}"
-    missing = "" if row.losses else " (no points kept)"
-    return f"{name}: {result_name(row.group, trials)}{missing}"
 
 
 def _draw_threshold(axes: Axes, trials: TrialTable, losses: Sequence[float]) -> None:

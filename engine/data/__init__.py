@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.config import DATA
+from engine.config import DATA, is_factory
 from engine.data import cifar10, digits, fashion_mnist, synthetic
 from engine.data.base import DataSet
 from engine.errors import DataError
+from engine.factories import FactoryError, find_factory
 
 __all__ = ["DataSet", "is_here", "load"]
 
@@ -22,6 +23,7 @@ _LOADERS: dict[str, Callable[[str], DataSet]] = {
     cifar10.NAME: cifar10.load,
     digits.NAME: digits.load,
     synthetic.PICTURES: synthetic.load_pictures,
+    synthetic.LARGE_PICTURES: synthetic.load_large_pictures,
     synthetic.STEP_FUNCTION: synthetic.load_step_function,
 }
 assert _LOADERS.keys() == DATA.keys()
@@ -33,11 +35,17 @@ def is_here(name: str) -> bool:
 
 
 def load(name: str, split: str = "train") -> DataSet:
-    """The "train" or "test" split of a data set.
+    """The "train" or "test" split of a data set; of the user's own what `factory(split)` gives.
 
     Raises:
         DataError: there is no such data set, or its files are nowhere.
+        FactoryError: a data set of the user's own cannot be had, or is none.
     """
+    if is_factory(name):
+        made = find_factory("trial.data", name)(split)
+        if not isinstance(made, DataSet):
+            raise FactoryError(f"trial.data: {name!r} gave a {type(made).__name__}", "return an engine.data.DataSet")
+        return made
     if name not in _LOADERS:
         raise DataError(f"data {name!r} is not known", f"use one of {', '.join(_LOADERS)}")
     return _LOADERS[name](split)

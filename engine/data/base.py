@@ -28,6 +28,16 @@ class DataSet:
         return len(self.inputs)
 
     @property
+    def numbers(self) -> bool:
+        """Whether targets are numbers to come close to, not classes."""
+        return bool(np.issubdtype(self.targets.dtype, np.floating))
+
+    @property
+    def pictures(self) -> bool:
+        """Whether samples are pictures, not plain numbers."""
+        return self.inputs.ndim == 4
+
+    @property
     def sample_shape(self) -> tuple[int, ...]:
         """Shape of one sample, (channels, height, width) for a picture."""
         return tuple(self.inputs.shape[1:])

@@ -10,9 +10,13 @@ from torch import nn
 
 from engine.operators import check_operators
 
+Fc = Literal["fused", "torch"]
 
-def fully_connected(widths: Sequence[int], fc: Literal["fused", "torch"]) -> nn.Sequential:
+
+def fully_connected(widths: Sequence[int], fc: Fc, dropout: float = 0.0) -> nn.Sequential:
     """Layers from the first width to the last, with ReLU between them; the same initial values either way.
+
+    With `dropout` above 0 that part of each hidden layer's outputs is dropped in training.
 
     Raises:
         OperatorsError: "fused" is asked for, and the compiled operators are missing or stale.
@@ -21,8 +25,20 @@ def fully_connected(widths: Sequence[int], fc: Literal["fused", "torch"]) -> nn.
         check_operators()
         from cuda_ext import FusedMLP
 
-        return FusedMLP(widths)
+        if not dropout:
+            return FusedMLP(widths)
     layers: list[nn.Module] = []
-    for inputs, outputs in pairwise(widths):
-        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
-    return nn.Sequential(*layers[:-1])
+    last = len(widths) - 2
+    for number, (inputs, outputs) in enumerate(pairwise(widths)):
+        layers += _layer(inputs, outputs, fc, relu=number < last)
+        if dropout and number < last:
+            layers.append(nn.Dropout(dropout))
+    return nn.Sequential(*layers)
+
+
+def _layer(inputs: int, outputs: int, fc: Fc, relu: bool) -> list[nn.Module]:
+    if fc == "fused":
+        from cuda_ext import FusedLinear
+
+        return [FusedLinear(inputs, outputs, "relu" if relu else "none")]
+    return [nn.Linear(inputs, outputs), *([nn.ReLU()] if relu else [])]

@@ -44,7 +44,8 @@ def list_answer(store: Store) -> dict[str, Any]:
 def show_answer(store: Store, reference: str, order: str = "area") -> dict[str, Any]:
     """A sweep's trials: {"sweep", "name", "state", "states", "trials": [...]}, areas over seconds.
 
-    `order` is "area" or "loss" (smallest first, trials without one last) or "plan".
+    A trial's "accuracy" is that of its last evaluation on the test set, None where there was none. `order` is "area" or
+    "loss" (smallest first, trials without one last) or "plan".
 
     Raises:
         NotFoundError: see `Store.find_sweep`.
@@ -53,11 +54,12 @@ def show_answer(store: Store, reference: str, order: str = "area") -> dict[str, 
     trials = store.trials(sweep.id)
     if order != "plan":
         trials.sort(key=lambda trial: _last_without(trial.area_seconds if order == "area" else trial.minimum_loss))
+    accuracies = _accuracies(store, sweep)
     return {
         **_heading(sweep),
         "state": sweep.state,
         "states": _states(sweep),
-        "trials": [_trial(trial) for trial in trials],
+        "trials": [{**_trial(trial), "accuracy": accuracies.get(trial.id)} for trial in trials],
     }
 
 
@@ -67,6 +69,7 @@ def best_answer(
     """The winner of each group: {"sweep", "name", "over", "threshold", "groups": [...]}.
 
     `by` names the parameters that make a group; it, the threshold and the axis are the sweep's own by default.
+    The winner's "accuracy" is as in `show_answer`.
 
     Raises:
         NotFoundError: see `Store.find_sweep`.
@@ -83,6 +86,7 @@ def best_answer(
     if axis not in OVER:
         raise SpecError([f"--over: {axis!r} is no axis; use one of {', '.join(OVER)}"])
     groups = best_per_group((trial.candidate(axis) for trial in trials), limit, names)
+    accuracies = _accuracies(store, sweep)
     return {
         **_heading(sweep),
         "over": axis,
@@ -93,7 +97,7 @@ def best_answer(
                 "trials": group.trials,
                 "qualified": len(group.ranking),
                 "best_minimum_loss": group.best_minimum_loss,
-                "winner": _winner(group.winner) if group.winner else None,
+                "winner": _winner(group.winner, accuracies.get(group.winner.trial)) if group.winner else None,
             }
             for group in groups
         ],
@@ -138,7 +142,11 @@ def _trial(trial: TrialRecord) -> dict[str, Any]:
     }
 
 
-def _winner(winner: Candidate) -> dict[str, Any]:
+def _accuracies(store: Store, sweep: SweepRecord) -> dict[str, float]:
+    return {trial: last.accuracy for trial, last in store.last_evaluations(sweep.id).items()}
+
+
+def _winner(winner: Candidate, accuracy: float | None) -> dict[str, Any]:
     return {
         "trial": winner.trial,
         "parameters": winner.parameters,
@@ -146,6 +154,7 @@ def _winner(winner: Candidate) -> dict[str, Any]:
         "minimum_loss": winner.minimum_loss,
         "seconds": winner.seconds,
         "images": winner.images,
+        "accuracy": accuracy,
     }
 
 

@@ -10,10 +10,8 @@ import click
 
 from sweeper.cli.answers import best_answer
 from sweeper.cli.options import json_option, over_option, print_json, store_option, threshold_option
-from sweeper.cli.tables import measure, parameter, print_table
+from sweeper.cli.tables import measure, measures_of, parameter, print_table
 from sweeper.store.store import open_store
-
-_MEASURES = ("area", "minimum_loss", "seconds", "images")
 
 
 @click.command()
@@ -53,9 +51,10 @@ def print_groups(answer: Mapping[str, Any]) -> None:
     keys = list(groups[0]["group"]) if groups else []
     winners = [group["winner"] for group in groups if group["winner"]]
     others = [name for name in dict.fromkeys(n for winner in winners for n in winner["parameters"]) if name not in keys]
+    measures = measures_of(winners)
     print_table(
-        [*keys, *others, *_MEASURES, "qualified"],
-        [_row(group, keys, others) for group in groups],
+        [*keys, *others, *measures, "qualified"],
+        [_row(group, keys, others, measures) for group in groups],
     )
     for group in groups:
         if group["winner"] is None:
@@ -63,12 +62,12 @@ def print_groups(answer: Mapping[str, Any]) -> None:
             click.echo(f"{where}: none qualified; best minimum loss {measure(group['best_minimum_loss'])}")
 
 
-def _row(group: Mapping[str, Any], keys: Sequence[str], others: Sequence[str]) -> list[str]:
+def _row(group: Mapping[str, Any], keys: Sequence[str], others: Sequence[str], measures: Sequence[str]) -> list[str]:
     winner = group["winner"] or {"parameters": {}}
     return [
         *(parameter(group["group"][name]) for name in keys),
         *(parameter(winner["parameters"].get(name)) for name in others),
-        *(measure(winner.get(name)) for name in _MEASURES),
+        *(measure(winner.get(name)) for name in measures),
         f"{group['qualified']}/{group['trials']}",
     ]
 

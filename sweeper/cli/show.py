@@ -10,7 +10,7 @@ import click
 
 from sweeper.cli.answers import ORDERS, show_answer
 from sweeper.cli.options import json_option, print_json, store_option
-from sweeper.cli.tables import measure, parameter, print_table
+from sweeper.cli.tables import measure, measures_of, parameter, print_table
 from sweeper.store.store import open_store
 
 _SHOWN_TRIALS = 3
@@ -46,7 +46,7 @@ def _print_trials(answer: Mapping[str, Any]) -> None:
     counts = ", ".join(f"{count} {state}" for state, count in answer["states"].items())
     click.echo(f"{len(trials)} trial{'' if len(trials) == 1 else 's'}: {counts}")
     names = list(dict.fromkeys(name for trial in trials for name in trial["parameters"]))
-    measures = ("area", "minimum_loss", "seconds", "images")
+    measures = measures_of(trials)
     rows = [
         [
             *(parameter(trial["parameters"].get(name)) for name in names),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -32,6 +32,12 @@ def parameter(value: Any) -> str:
     if isinstance(value, float) and (value == 0 or _SMALLEST <= abs(value) < _LARGEST):
         return format(Decimal(f"{value:.10g}"), "f")
     return "-" if value is None else str(value)
+
+
+def measures_of(trials: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names of what was measured of trials, for a table of them; accuracy only where any of them has one."""
+    evaluated = any(trial["accuracy"] is not None for trial in trials)
+    return ["area", "minimum_loss", "seconds", "images", *(["accuracy"] if evaluated else [])]
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str] = ()) -> None:

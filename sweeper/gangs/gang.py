@@ -21,9 +21,7 @@ from engine.protocol import (
     Event,
     Exit,
     Failed,
-    Point,
     Ready,
-    Started,
     Stop,
     Train,
     decode_event,
@@ -161,7 +159,7 @@ class Gang:
 
 
 def _concerns(event: Event, trial_id: str) -> bool:
-    return isinstance(event, Started | Point | Ended | Failed) and event.trial == trial_id
+    return not isinstance(event, Ready) and event.trial == trial_id
 
 
 def tail(path: Path) -> str:

@@ -1,7 +1,16 @@
 """Where sweeps, trials and curves are kept: SQLite by default, PostgreSQL for many writers."""
 
 from sweeper.store.connection import is_missing
-from sweeper.store.records import AttemptRecord, GangRecord, SweepRecord, TrialRecord
+from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, SweepRecord, TrialRecord
 from sweeper.store.store import Store, open_store
 
-__all__ = ["AttemptRecord", "GangRecord", "Store", "SweepRecord", "TrialRecord", "is_missing", "open_store"]
+__all__ = [
+    "AttemptRecord",
+    "EvaluationRecord",
+    "GangRecord",
+    "Store",
+    "SweepRecord",
+    "TrialRecord",
+    "is_missing",
+    "open_store",
+]

@@ -112,6 +112,20 @@ class AttemptRecord:
 
 
 @dataclass(frozen=True)
+class EvaluationRecord:
+    """The network on the test set after `step`: mean loss, and in [0, 1] the share of samples that it has right.
+
+    `seconds` is the training time before it; an evaluation's own time is in no curve.
+    """
+
+    step: int
+    images: int
+    seconds: float
+    loss: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
 class GangRecord:
     """An MPI job that serves attempts; one entry a rank in `hosts` and `pids`."""
 

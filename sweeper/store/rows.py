@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from sqlalchemy import RowMapping
 
 from sweeper.curve import LossPoint
-from sweeper.store.records import AttemptRecord, GangRecord, SweepRecord, TrialRecord
+from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, SweepRecord, TrialRecord
 from sweeper.trial import TrialState
 
 
@@ -49,3 +49,10 @@ def gang_record(row: RowMapping) -> GangRecord:
 def loss_point(row: RowMapping) -> LossPoint:
     """A point of a curve."""
     return LossPoint(step=row["step"], images=row["images"], seconds=row["seconds"], loss=row["loss"])
+
+
+def evaluation_record(row: RowMapping) -> EvaluationRecord:
+    """An evaluation."""
+    return EvaluationRecord(
+        step=row["step"], images=row["images"], seconds=row["seconds"], loss=row["loss"], accuracy=row["accuracy"]
+    )

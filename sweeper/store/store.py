@@ -9,7 +9,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Update, case, func, insert, select, update
+from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -17,10 +17,10 @@ from sweeper.curve import CurveSummary, LossPoint
 from sweeper.errors import NotFoundError, StoreError
 from sweeper.names import LATEST
 from sweeper.spec import SweepSpec
-from sweeper.store import rows, tables
+from sweeper.store import rows, statements, tables
 from sweeper.store.connection import connect, hidden
-from sweeper.store.records import AttemptRecord, GangRecord, SweepRecord, TrialRecord
-from sweeper.trial import TrialSpec, TrialState, predecessors
+from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, SweepRecord, TrialRecord
+from sweeper.trial import TrialSpec, TrialState
 
 DEFAULT_URL = "sqlite:///sweeper.db"
 _INSERT: dict[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
@@ -82,7 +82,7 @@ class Store:
             )
             connection.execute(
                 insert(tables.trial),
-                [_new_trial(sweep_id, position, trial) for position, trial in enumerate(trials)],
+                [statements.new_trial(sweep_id, position, trial) for position, trial in enumerate(trials)],
             )
         return sweep_id
 
@@ -130,7 +130,7 @@ class Store:
                         trial_id=trial_id, number=1, state=state.value, log=source, started_at=now, ended_at=now
                     )
                 )
-                _insert_points(connection, trial_id, 1, points)
+                statements.insert_points(connection, trial_id, 1, points)
         return sweep_id
 
     def sweeps(self) -> list[SweepRecord]:
@@ -138,7 +138,7 @@ class Store:
         with self._transaction() as connection:
             order = (tables.sweep.c.created_at.desc(), tables.sweep.c.id)
             found = connection.execute(select(tables.sweep).order_by(*order)).mappings().all()
-            counts = _state_counts(connection)
+            counts = statements.state_counts(connection)
         return [rows.sweep_record(row, *counts.get(row["id"], ({}, 0))) for row in found]
 
     def find_sweep(self, reference: str) -> SweepRecord:
@@ -179,7 +179,7 @@ class Store:
         """
         with self._transaction() as connection:
             claimed = connection.execute(
-                _advance(trial_id, TrialState.RUNNING, attempt=tables.trial.c.attempt + 1, reason="")
+                statements.advance(trial_id, TrialState.RUNNING, attempt=tables.trial.c.attempt + 1, reason="")
             )
             if not claimed.rowcount:
                 return None
@@ -215,13 +215,15 @@ class Store:
         """
         with self._transaction() as connection:
             ended = connection.execute(
-                _advance(trial_id, state, reason=reason, **asdict(summary)).where(tables.trial.c.attempt == attempt)
+                statements.advance(trial_id, state, reason=reason, **asdict(summary)).where(
+                    tables.trial.c.attempt == attempt
+                )
             )
             if not ended.rowcount:
                 raise StoreError(
                     f"trial {trial_id} is not running in attempt {attempt}", "an ended trial stays as it is"
                 )
-            _end_attempt(connection, trial_id, attempt, state.value, reason, traceback)
+            statements.end_attempt(connection, trial_id, attempt, state.value, reason, traceback)
             if phases:
                 shared = {"trial_id": trial_id, "attempt": attempt}
                 connection.execute(
@@ -232,10 +234,10 @@ class Store:
         """Put a running trial back to pending; what the attempt reported stays with the attempt."""
         with self._transaction() as connection:
             released = connection.execute(
-                _advance(trial_id, TrialState.PENDING, reason=reason).where(tables.trial.c.attempt == attempt)
+                statements.advance(trial_id, TrialState.PENDING, reason=reason).where(tables.trial.c.attempt == attempt)
             )
             if released.rowcount:
-                _end_attempt(connection, trial_id, attempt, "interrupted", reason, "")
+                statements.end_attempt(connection, trial_id, attempt, "interrupted", reason, "")
 
     # What attempts report
 
@@ -243,19 +245,42 @@ class Store:
         """Append loss points of an attempt, in one bulk insert."""
         if points:
             with self._transaction() as connection:
-                _insert_points(connection, trial_id, attempt, points)
+                statements.insert_points(connection, trial_id, attempt, points)
 
     def points(self, trial_id: str, attempt: int | None = None) -> list[LossPoint]:
         """The curve of an attempt, of the latest where none is given."""
-        table, trial = tables.loss_point, tables.trial
-        latest = select(trial.c.attempt).where(trial.c.id == trial_id).scalar_subquery()
-        query = (
-            select(table)
-            .where(table.c.trial_id == trial_id, table.c.attempt == (latest if attempt is None else attempt))
-            .order_by(table.c.step)
-        )
+        query = statements.of_attempt(tables.loss_point, trial_id, attempt)
         with self._transaction() as connection:
             return [rows.loss_point(row) for row in connection.execute(query).mappings()]
+
+    def add_evaluation(self, trial_id: str, attempt: int, evaluation: EvaluationRecord) -> None:
+        """Record an evaluation of an attempt; as with loss points, a step has one and no second."""
+        values = {"trial_id": trial_id, "attempt": attempt, **asdict(evaluation)}
+        with self._transaction() as connection:
+            connection.execute(insert(tables.evaluation).values(values))
+
+    def evaluations(self, trial_id: str, attempt: int | None = None) -> list[EvaluationRecord]:
+        """The evaluations of an attempt in the order of their steps, of the latest attempt where none is given."""
+        query = statements.of_attempt(tables.evaluation, trial_id, attempt)
+        with self._transaction() as connection:
+            return [rows.evaluation_record(row) for row in connection.execute(query).mappings()]
+
+    def evaluations_by_trial(self, sweep_id: str) -> dict[str, list[EvaluationRecord]]:
+        """The evaluations of a sweep's trials by trial, each in the order of its steps; only trials that have some.
+
+        They are those of each trial's latest attempt; what waits for another attempt has none. One query.
+        """
+        found: dict[str, list[EvaluationRecord]] = {}
+        with self._transaction() as connection:
+            for row in connection.execute(statements.evaluations_of(sweep_id)).mappings():
+                found.setdefault(row["trial_id"], []).append(rows.evaluation_record(row))
+        return found
+
+    def last_evaluations(self, sweep_id: str) -> dict[str, EvaluationRecord]:
+        """The last of each trial's evaluations, of the trials that `evaluations_by_trial` has. One query."""
+        with self._transaction() as connection:
+            found = connection.execute(statements.last_evaluations_of(sweep_id)).mappings()
+            return {row["trial_id"]: rows.evaluation_record(row) for row in found}
 
     def start_attempt(
         self, trial_id: str, attempt: int, startup_seconds: float, setup_seconds: float, effective: Mapping[str, Any]
@@ -263,7 +288,7 @@ class Store:
         """Record that set-up is over: how long gang and engine took, and what the engine chose."""
         with self._transaction() as connection:
             connection.execute(
-                _attempt_update(trial_id, attempt).values(
+                statements.attempt_update(trial_id, attempt).values(
                     startup_seconds=startup_seconds, setup_seconds=setup_seconds, effective=dict(effective)
                 )
             )
@@ -273,7 +298,7 @@ class Store:
         with self._transaction() as connection:
             insert_new = _INSERT[connection.dialect.name](tables.gang).on_conflict_do_nothing()
             connection.execute(insert_new.values(**asdict(gang)))
-            connection.execute(_attempt_update(trial_id, attempt).values(gang_id=gang.id, log=log))
+            connection.execute(statements.attempt_update(trial_id, attempt).values(gang_id=gang.id, log=log))
 
     def gangs(self, sweep_id: str) -> list[GangRecord]:
         """The gangs of a sweep, first to last."""
@@ -293,54 +318,3 @@ class Store:
         query = select(table.c.name, table.c.seconds).where(table.c.trial_id == trial_id, table.c.attempt == attempt)
         with self._transaction() as connection:
             return {row.name: row.seconds for row in connection.execute(query)}
-
-
-def _new_trial(sweep_id: str, position: int, trial: TrialSpec) -> dict[str, Any]:
-    return {
-        "id": f"{sweep_id}-{trial.key}",
-        "sweep_id": sweep_id,
-        "position": position,
-        "workers": trial.workers,
-        "parameters": trial.parameters,
-        "config": trial.config.model_dump(mode="json"),
-        "resources": trial.resources.model_dump(mode="json"),
-        "state": TrialState.PENDING.value,
-    }
-
-
-def _advance(trial_id: str, state: TrialState, **values: Any) -> Update:
-    """An update that happens only from a state that `state` may follow."""
-    before = [earlier.value for earlier in predecessors(state)]
-    return (
-        update(tables.trial)
-        .where(tables.trial.c.id == trial_id, tables.trial.c.state.in_(before))
-        .values(state=state.value, **values)
-    )
-
-
-def _end_attempt(connection: Connection, trial_id: str, attempt: int, state: str, reason: str, traceback: str) -> None:
-    ended = {"state": state, "reason": reason, "traceback": traceback, "ended_at": datetime.now(UTC)}
-    connection.execute(_attempt_update(trial_id, attempt).values(**ended))
-
-
-def _attempt_update(trial_id: str, attempt: int) -> Update:
-    return update(tables.attempt).where(tables.attempt.c.trial_id == trial_id, tables.attempt.c.number == attempt)
-
-
-def _insert_points(connection: Connection, trial_id: str, attempt: int, points: Sequence[LossPoint]) -> None:
-    shared = {"trial_id": trial_id, "attempt": attempt}
-    values = [{**shared, "step": p.step, "images": p.images, "seconds": p.seconds, "loss": p.loss} for p in points]
-    if values:
-        connection.execute(insert(tables.loss_point), values)
-
-
-def _state_counts(connection: Connection) -> dict[str, tuple[dict[TrialState, int], int]]:
-    """By sweep: how many trials are in each state, and how many were ever attempted."""
-    columns = tables.trial.c
-    begun = func.sum(case((columns.attempt > 0, 1), else_=0))
-    query = select(columns.sweep_id, columns.state, func.count(), begun).group_by(columns.sweep_id, columns.state)
-    counts: dict[str, tuple[dict[TrialState, int], int]] = {}
-    for sweep_id, state, count, attempted in connection.execute(query):
-        states, before = counts.get(sweep_id, ({}, 0))
-        counts[sweep_id] = {**states, TrialState(state): count}, before + int(attempted)
-    return counts

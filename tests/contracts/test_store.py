@@ -20,7 +20,7 @@ from sweeper.curve import LossPoint, summarize
 from sweeper.errors import NotFoundError, StoreError
 from sweeper.plan import plan
 from sweeper.spec import SweepSpec, parse_spec
-from sweeper.store import GangRecord, Store, open_store
+from sweeper.store import EvaluationRecord, GangRecord, Store, open_store
 from sweeper.store.connection import connect
 from sweeper.store.tables import metadata
 from sweeper.trial import TrialState
@@ -487,6 +487,10 @@ class TestStore:
             lambda: store.release(first, 1, ""),
             lambda: store.add_points(first, 1, curve(1.0)),
             lambda: store.points(first),
+            lambda: store.add_evaluation(first, 1, EvaluationRecord(1, 64, 0.1, 1.0, 0.5)),
+            lambda: store.evaluations(first),
+            lambda: store.evaluations_by_trial(sweep_id),
+            lambda: store.last_evaluations(sweep_id),
             lambda: store.start_attempt(first, 1, 0.0, 0.0, {}),
             lambda: store.assign_gang(first, 1, gang(sweep_id), "gang.log"),
             lambda: store.gangs(sweep_id),

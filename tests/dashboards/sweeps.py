@@ -12,7 +12,7 @@ from typing import Any
 from sweeper.curve import CurveSummary, LossPoint, summarize
 from sweeper.plan import plan
 from sweeper.spec import parse_spec
-from sweeper.store import Store, SweepRecord, TrialRecord
+from sweeper.store import EvaluationRecord, Store, SweepRecord, TrialRecord
 from sweeper.trial import TrialState
 
 # What becomes of a trial: its points, or a state that it ends in without any; None leaves it pending.
@@ -31,6 +31,12 @@ def curve(area: float, minimum: float, points: int = 5) -> list[LossPoint]:
 def diverging() -> list[LossPoint]:
     """A curve that ends in losses that are no numbers."""
     return [LossPoint(1, 64, 1.0, 2.3), LossPoint(2, 128, 2.0, math.inf), LossPoint(3, 192, 3.0, math.nan)]
+
+
+def evaluated(store: Store, trial_id: str, *accuracies: float) -> None:
+    """Evaluations of a trial's first attempt, after each second step of 64 images and half a second."""
+    for step, accuracy in zip(range(2, 2 + 2 * len(accuracies), 2), accuracies, strict=True):
+        store.add_evaluation(trial_id, 1, EvaluationRecord(step, 64 * step, step / 4, 1.0, accuracy))
 
 
 def submit(store: Store, space: Mapping[str, Any], *, name: str = "sweep", repeats: int = 1, **objective: Any) -> str:

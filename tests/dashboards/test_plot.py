@@ -12,14 +12,17 @@ import pytest
 
 from sweeper.cli.main import main
 from sweeper.store import Store, SweepRecord
-from tests.dashboards.sweeps import curve, run
+from tests.dashboards.sweeps import curve, evaluated, run
 
 
 @pytest.fixture
 def sweep(store: Store) -> SweepRecord:
     """Four trials on two worker counts."""
     space = {"learning_rate": [0.1, 0.5], "workers": [1, 2]}
-    return run(store, space, lambda trial: curve(4.0 / trial.workers, 1.5), name="two by two")
+    swept = run(store, space, lambda trial: curve(4.0 / trial.workers, 1.5), name="two by two")
+    for trial in store.trials(swept.id):
+        evaluated(store, trial.id, 0.5, 0.75)
+    return swept
 
 
 @pytest.fixture
@@ -37,7 +40,7 @@ def call(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
     return called
 
 
-@pytest.mark.parametrize("kind", ["heatmap", "histogram", "curves"])
+@pytest.mark.parametrize("kind", ["heatmap", "histogram", "curves", "accuracy"])
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_figures_are_written_in_all_formats(
     call: Any, sweep: SweepRecord, kind: str, suffix: str, start: bytes
@@ -63,6 +66,17 @@ def test_threshold_and_axis_are_taken(call: Any, sweep: SweepRecord) -> None:
     assert call("histogram", sweep.id, "-o", "other.svg", "--threshold", "1.0", "--over", "images")[0] == 0
     assert "none of 2 qualified" in Path("other.svg").read_text()
     assert "none of 2 qualified" not in Path("default.svg").read_text()
+
+
+def test_accuracies_that_there_are_not_are_a_clear_error(call: Any, store: Store) -> None:
+    run(store, {"learning_rate": [0.1]}, lambda _: curve(1.0, 1.0), name="bare")
+    code, out, err = call("accuracy", "bare", "-o", "a.png")
+    assert (code, out) == (1, "")
+    assert err == (
+        "error: sweep 'bare': none of its trials was evaluated on the test set; "
+        "set trial.evaluate_every in its spec, and run it again\n"
+    )
+    assert not Path("a.png").exists()
 
 
 def test_another_suffix_is_refused_before_anything_is_read(call: Any) -> None:

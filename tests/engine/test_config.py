@@ -43,8 +43,17 @@ def test_runs_of_any_batch_size_have_about_as_many_points(
     [
         ({"batch_size": 1, "global_batch_size": 1}, "exclude each other"),
         ({"model": "neuron"}, "neuron cannot learn data fashion-mnist: use one of step-function"),
-        ({"model": "resnet"}, "known are alexnet-cifar, neuron"),
-        ({"data": "imagenet"}, "known are fashion-mnist, cifar10, digits, synthetic, step-function"),
+        ({"model": "resnet"}, "known are alexnet-cifar, alexnet, resnet-20.*or package.module:factory of your own"),
+        ({"model": "networks:"}, "unknown name"),
+        ({"model": "net works:make"}, "unknown name"),
+        (
+            {"model": "neuron", "data": "step-function", "augmentation": {"flip": True}},
+            "augmentation is of pictures, and data step-function has none: remove it",
+        ),
+        ({"augmentation": {"instances": 0}}, "greater than 0"),
+        ({"augmentation": {"shift": -1}}, "greater than or equal to 0"),
+        ({"evaluate_every": 0}, "greater than 0"),
+        ({"data": "imagenet"}, "known are fashion-mnist, cifar10, digits, synthetic, synthetic-224"),
         ({"images": True}, "expected a number"),
         ({"momentum": 1}, "less than 1"),
         ({"learning_rate": math.inf}, "finite"),
@@ -64,6 +73,13 @@ def test_every_model_has_data_that_it_can_learn() -> None:
         for data, is_pictures in DATA.items():
             if pictures == is_pictures:
                 assert TrainingConfig(model=model, data=data).model == model
+
+
+def test_models_and_data_may_be_the_users_own() -> None:
+    config = TrainingConfig(model="mine.networks:small", data="mine:pictures")
+    assert (config.model, config.data) == ("mine.networks:small", "mine:pictures")
+    assert TrainingConfig(model="neuron", data="mine:numbers").data == "mine:numbers"
+    assert TrainingConfig(model="mine:net", data="step-function").model == "mine:net"
 
 
 def test_settings_do_not_change() -> None:

@@ -15,13 +15,12 @@ import torch
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from engine import trainer
 from engine.config import TrainingConfig
 from engine.data import cifar10
 from engine.data.shards import Stream
 from engine.errors import DataError
 from engine.phases import Phases
-from engine.protocol import Ended, Point, Started
+from engine.protocol import Ended, Evaluated, Point, Started
 from engine.trainer import train
 
 NEURON = {"model": "neuron", "data": "step-function", "learning_rate": 0.5}
@@ -42,7 +41,7 @@ def run(
 ) -> tuple[Started, list[Point], Ended]:
     """What is reported of a trial."""
     config = TrainingConfig.model_validate({"device": "cpu", **settings})
-    events: list[Started | Point | Ended] = []
+    events: list[Started | Point | Evaluated | Ended] = []
     train("some trial", config, MPI.COMM_SELF, events.append, stop_asked)
     started, *points, ended = events
     assert isinstance(started, Started)
@@ -98,7 +97,7 @@ def test_exactly_the_images_are_seen(images: int, batch_size: int, steps: int, m
             seen.append(super().indices(start, stop))
             return seen[-1]
 
-    monkeypatch.setattr(trainer, "Stream", Watched)
+    monkeypatch.setattr("engine.run.Stream", Watched)
     _, points, ended = run({**NEURON, "images": images, "batch_size": batch_size, "seed": 4})
     warm_up = len(seen) - steps
     assert np.array_equal(np.concatenate(seen[warm_up:]), Stream(10_240, seed=4).indices(0, images))
@@ -150,7 +149,7 @@ def test_phases_do_not_count_what_came_before_the_clock(monkeypatch: pytest.Monk
             super().reset()
             counted.clear()
 
-    monkeypatch.setattr(trainer, "Phases", Counting)
+    monkeypatch.setattr("engine.run.Phases", Counting)
     server = {"method": "parameter-server"}
     _, _, ended = run({**NEURON, "images": 100, "batch_size": 10, "points": 5, "exchange": server})
     assert counted == {"compute": 10, "gather": 10, "average": 10, "update": 10, "broadcast": 10, "report": 5}
@@ -182,7 +181,7 @@ def test_a_stop_at_the_last_point_comes_too_late() -> None:
 def test_warming_up_leaves_no_trace_in_the_curve(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {**PICTURES, "images": 64, "batch_size": 16}
     warm = [point.loss for point in run(settings)[1]]
-    monkeypatch.setattr(trainer, "_WARM_UP_STEPS", 0)
+    monkeypatch.setattr("engine.run._WARM_UP_STEPS", 0)
     assert [point.loss for point in run(settings)[1]] == warm
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from mpi4py import MPI
 
 from engine.config import TrainingConfig
-from engine.protocol import Ended, Point, Started
+from engine.evaluation import share_buffers
+from engine.protocol import Ended, Evaluated, Point, Started
 from engine.trainer import train
 from tests.parallel.alone import losses_of_points
 
@@ -18,12 +22,14 @@ WORLD = MPI.COMM_WORLD
 NEURON = {"model": "neuron", "data": "step-function", "learning_rate": 0.5, "device": "cpu"}
 PICTURES = {"model": "alexnet-cifar", "data": "digits", "learning_rate": 0.05, "device": "cpu", "momentum": 0.9}
 
+OWN = "tests.engine.small_networks:with_dropout"
+
 
 def run(
     config: TrainingConfig, comm: MPI.Comm = WORLD, stop_asked: Callable[[], bool] = lambda: False
 ) -> tuple[list[Point], Ended | None]:
     """The points and the end that rank 0 reports; nothing on the others."""
-    events: list[Started | Point | Ended] = []
+    events: list[Started | Point | Evaluated | Ended] = []
     train("t", config, comm, events.append, stop_asked)
     if comm.rank != 0:
         assert events == []
@@ -86,3 +92,75 @@ def test_several_trials_may_share_the_ranks(comm: MPI.Comm) -> None:
     config = TrainingConfig.model_validate({**NEURON, "images": 50, "global_batch_size": 10})
     points, _ = run(config, comm)
     assert comm.rank != 0 or [p.loss for p in points] == pytest.approx(losses_of_points(config, comm.size), rel=2e-4)
+
+
+@pytest.mark.parametrize(
+    "augmentation", [{"instances": 3}, {"flip": True, "shift": 4, "cutout": 8}, {"shift": 2, "instances": 2}]
+)
+def test_every_rank_count_sees_the_same_augmented_pictures(augmentation: dict[str, object]) -> None:
+    settings = {**PICTURES, "images": 50, "global_batch_size": 12, "augmentation": augmentation, "seed": 3}
+    config = TrainingConfig.model_validate(settings)
+    alone, together = ([point.loss for point in run(config, comm)[0]] for comm in (MPI.COMM_SELF, WORLD))
+    if WORLD.rank == 0:
+        assert together == pytest.approx(alone, rel=2e-4)
+        assert together != [point.loss for point in run_plain(settings)]
+
+
+def run_plain(settings: dict[str, object]) -> list[Point]:
+    """The same on this rank alone, with pictures as they are."""
+    config = TrainingConfig.model_validate({name: value for name, value in settings.items() if name != "augmentation"})
+    return run(config, MPI.COMM_SELF)[0]
+
+
+@pytest.mark.parametrize("exchange", [{}, {"average": "weights", "every": 3}])
+def test_an_evaluation_is_of_the_same_network_and_the_whole_test_set_on_any_rank_count(
+    exchange: dict[str, object],
+) -> None:
+    settings = {**PICTURES, "images": 64, "global_batch_size": 16, "evaluate_every": 32}
+    config = TrainingConfig.model_validate({**settings, "exchange": exchange})
+    found = {}
+    for name, comm in (("alone", MPI.COMM_SELF), ("together", WORLD)):
+        events: list[Any] = []
+        train("t", config, comm, events.append)
+        found[name] = [event for event in events if isinstance(event, Evaluated)]
+    if WORLD.rank == 0:
+        assert [event.images for event in found["together"]] == [event.images for event in found["alone"]]
+        if not exchange:
+            pairs = [[(event.loss, event.accuracy) for event in found[name]] for name in ("together", "alone")]
+            assert pairs[0] == [pytest.approx(pair, rel=1e-3, abs=1e-3) for pair in pairs[1]]
+        assert all(0 <= event.accuracy <= 1 and math.isfinite(event.loss) for event in found["together"])
+
+
+def test_running_means_are_rank_0s_in_an_evaluation() -> None:
+    module = torch.nn.BatchNorm1d(2)
+    assert module.running_mean is not None
+    module.running_mean.fill_(WORLD.rank + 1)
+    share_buffers(module, WORLD)
+    assert module.running_mean.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("exchange", [{}, {"average": "weights", "every": 3}])
+def test_all_ranks_go_on_from_a_checkpoint(exchange: dict[str, object], tmp_path_factory: Any) -> None:
+    """Dropout draws differ by rank; and where weights are averaged every few steps, so do weights at the checkpoint."""
+    folder = Path(WORLD.bcast(str(tmp_path_factory.mktemp("checkpoints"))))
+    settings = {**PICTURES, "model": OWN, "images": 160, "global_batch_size": 8, "checkpoint_every": 80}
+    config = TrainingConfig.model_validate({**settings, "exchange": exchange})
+
+    def curve(stop_at: int | None = None) -> list[tuple[int, float]]:
+        points: list[tuple[int, float]] = []
+
+        def report(event: object) -> None:
+            if isinstance(event, Point):
+                points.append((event.images, event.loss))
+
+        train("t", config, WORLD, report, lambda: bool(points) and points[-1][0] == stop_at, folder)
+        return points
+
+    first, second = curve(stop_at=104), curve()  # a wish to stop is heard at the next point
+    assert not folder.exists() or WORLD.rank != 0
+    whole = curve()
+    if WORLD.rank == 0:
+        assert (first[-1][0], len(second)) == (112, 20)
+        assert second == whole
+    else:
+        assert not whole

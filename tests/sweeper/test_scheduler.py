@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -9,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from engine.protocol import Ended, Event, Failed, Point, Ready, Started
+from engine.protocol import Ended, Evaluated, Event, Failed, Point, Ready, Started
 from sweeper.curve import LossPoint
 from sweeper.errors import StoreError
 from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
 from sweeper.plan import plan
 from sweeper.scheduler import Scheduler
 from sweeper.spec import parse_spec
-from sweeper.store import Store, TrialRecord, open_store
+from sweeper.store import EvaluationRecord, Store, TrialRecord, open_store
 from sweeper.trial import TrialState
 
 Script = Callable[[Job], list[Event]]
@@ -48,6 +49,14 @@ def ends_as(outcome: str, loss: float, reason: str = "") -> Script:
 
 def fails(job: Job) -> list[Event]:
     return [*completes(job)[:3], Failed(job.trial_id, "rank 1: ValueError: no", 1, "Traceback\nValueError: no")]
+
+
+def evaluates(job: Job) -> list[Event]:
+    """Evaluated halfway and at the end, where the loss is no number any more."""
+    ready, started, *points, ended = completes(job)
+    halfway = Evaluated(job.trial_id, 2, 64, 0.2, 1.5, 0.25, 9.0)
+    at_end = Evaluated(job.trial_id, 3, 96, 0.3, math.nan, 0.75, 9.0)
+    return [ready, started, *points[:2], halfway, points[2], at_end, ended]
 
 
 class ScriptedExecutor:
@@ -177,6 +186,34 @@ def test_ends_that_are_not_good_are_kept_with_their_points(
     assert trial.points == len(store.points(trial.id)) > 0
     assert not trial.candidate("seconds").complete
     assert store.attempts(trial.id)[0].traceback == ("Traceback\nValueError: no" if script is fails else "")
+
+
+def test_evaluations_are_recorded_and_are_in_no_curve_or_time(store: Store) -> None:
+    sweep = submit(store, workers=[1, 2])
+    watcher = Watcher()
+    Scheduler(store, ScriptedExecutor(evaluates), watcher).run(sweep)
+    for trial in store.trials(sweep):
+        first, last = store.evaluations(trial.id, 1)
+        assert first == EvaluationRecord(2, 64, 0.2, 1.5, 0.25)
+        assert (last.step, last.images, last.seconds, last.accuracy) == (3, 96, 0.3, 0.75)
+        assert math.isnan(last.loss)
+        assert (trial.state, trial.points, trial.minimum_loss) == (TrialState.COMPLETED, 3, 2.0 / 3)
+        assert trial.seconds == 0.3
+        assert len(store.points(trial.id)) == 3
+        assert store.phases(trial.id, 1) == {"compute": 0.25, "gather": 0.05}
+    assert len(watcher.points) == 6
+
+
+def test_evaluations_are_in_the_store_while_a_trial_runs_and_stay_when_it_is_interrupted(store: Store) -> None:
+    sweep = submit(store, workers=[1])
+    (trial,) = store.trials(sweep)
+    seen: list[int] = []
+    watcher = Watcher(at_point=lambda: seen.append(len(store.evaluations(trial.id))))
+    with pytest.raises(KeyboardInterrupt):
+        Scheduler(store, ScriptedExecutor(evaluates), watcher, interrupted=lambda: len(watcher.points) == 3).run(sweep)
+    assert seen == [0, 0, 1]
+    assert store.trials(sweep)[0].state is TrialState.PENDING
+    assert [evaluation.step for evaluation in store.evaluations(trial.id, 1)] == [2, 3]
 
 
 def test_points_are_in_the_store_while_a_trial_runs(store: Store) -> None:

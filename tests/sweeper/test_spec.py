@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config import TrainingConfig
+from engine.config import DATA, MODELS, TrainingConfig
 from sweeper.errors import SpecError
 from sweeper.plan import plan
 from sweeper.spec import Objective, Resources, SweepSpec, field_value, parse_spec, replace_field, sweepable_fields
@@ -248,7 +248,7 @@ def test_a_model_that_cannot_learn_the_data_is_refused_with_what_it_can() -> Non
     ]
     assert faults(written({"data": ["digits", "step-function"]})) == [
         "trial: model alexnet-cifar cannot learn data step-function: "
-        "use one of fashion-mnist, cifar10, digits, synthetic (at workers=1, data=step-function)"
+        "use one of fashion-mnist, cifar10, digits, synthetic, synthetic-224 (at workers=1, data=step-function)"
     ]
     assert len(plan(parse_spec(written({"model": ["neuron"], "data": ["step-function"]})))) == 1
 
@@ -277,9 +277,10 @@ def test_names_that_would_not_do_are_refused(name: str) -> None:
 
 
 def test_unknown_models_and_data_come_with_the_known_ones() -> None:
-    assert faults(written(trial={"model": "alexnet", "data": "cifar"})) == [
-        "trial.model: 'alexnet': unknown name; known are alexnet-cifar, neuron",
-        "trial.data: 'cifar': unknown name; known are fashion-mnist, cifar10, digits, synthetic, step-function",
+    own = "or package.module:factory of your own"
+    assert faults(written(trial={"model": "lenet", "data": "cifar"})) == [
+        f"trial.model: 'lenet': unknown name; known are {', '.join(MODELS)}, {own}",
+        f"trial.data: 'cifar': unknown name; known are {', '.join(DATA)}, {own}",
     ]
 
 

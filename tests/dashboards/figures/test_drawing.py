@@ -16,14 +16,14 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from dashboards.figure_file import render
-from dashboards.figures import draw_curves, draw_heatmap, draw_histogram, style
+from dashboards.figures import draw_accuracy, draw_curves, draw_heatmap, draw_histogram, style
 from dashboards.figures.curves import logarithmic, smooth, window_of
 from dashboards.figures.histogram import bar_labels, sorted_bars
-from dashboards.frames import curve_table, trial_table
+from dashboards.frames import accuracy_table, curve_table, trial_table
 from sweeper.errors import FigureError
 from sweeper.store import Store, SweepRecord, TrialRecord
 from sweeper.trial import TrialState
-from tests.dashboards.sweeps import Result, curve, diverging, run
+from tests.dashboards.sweeps import Result, curve, diverging, evaluated, run
 
 SPACE: dict[str, Any] = {"batch_size": [16, 128], "learning_rate": [0.1, 0.5], "workers": [10, 2, 1]}
 AWKWARD = '实验 #1/日本 "x" <b> costs $5 or $6'
@@ -132,6 +132,39 @@ def test_curves_show_winner_threshold_and_who_has_none(store: Store, sweep: Swee
     assert axes.get_xlabel() == "training time, s"
 
 
+def test_accuracies_show_the_best_trials_and_who_was_not_evaluated(store: Store, sweep: SweepRecord) -> None:
+    for trial in store.trials(sweep.id):
+        if trial.workers != 1:
+            evaluated(store, trial.id, 0.25, 0.5, 0.375 if trial.workers == 2 else 0.125)
+    figure = draw_accuracy(accuracy_table(store, trial_table(store, sweep)))
+    (axes,) = figure.axes
+    lines = {str(line.get_label()): line for line in axes.lines}
+    assert list(lines) == [
+        "1 worker: none of 4 qualified, nearest is batch 16, rate 0.1; not evaluated",
+        "2 workers: batch 128, rate 0.5, area 15.62; last accuracy 0.3750",
+        "10 workers: none of 4 qualified, nearest is batch 16, rate 0.1; last accuracy 0.1250",
+    ]
+    assert [line.get_linestyle() for line in lines.values()] == ["None", "-", ":"]
+    drawn = axes.lines[1]
+    assert np.asarray(drawn.get_xdata()).tolist() == [0.5, 1.0, 1.5]
+    assert np.asarray(drawn.get_ydata()).tolist() == [0.25, 0.5, 0.375]
+    assert drawn.get_markevery() == [0, 1, 2]
+    assert axes.get_xlim()[0] == 0.0
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("training time, s", "accuracy, share of the test set")
+
+
+def test_a_group_looks_the_same_among_accuracies_as_among_curves(store: Store, sweep: SweepRecord) -> None:
+    for trial in store.trials(sweep.id):
+        evaluated(store, trial.id, 0.25, 0.5)
+    table = trial_table(store, sweep)
+    accuracies = draw_accuracy(accuracy_table(store, table)).axes[0].lines
+    curves = draw_curves(curve_table(store, table)).axes[0].lines
+    for one, other in zip(accuracies, curves[:3], strict=True):
+        assert one.get_color() == other.get_color()
+        assert one.get_marker() == other.get_marker()
+        assert str(one.get_label()).startswith(str(other.get_label()))
+
+
 @pytest.mark.parametrize("threshold", [1e9, math.inf, math.nan])
 def test_a_threshold_far_above_does_not_flatten_the_curves(store: Store, threshold: float) -> None:
     sweep = run(store, {"learning_rate": [0.1]}, lambda _: curve(1.0, 1.0))
@@ -177,9 +210,10 @@ def test_too_many_groups_are_an_error(store: Store, draw: Any) -> None:
         draw(trial_table(store, sweep))
 
 
-@pytest.mark.parametrize("kind", ["heatmap", "histogram", "curves"])
+@pytest.mark.parametrize("kind", ["heatmap", "histogram", "curves", "accuracy"])
 def test_any_name_is_drawn_as_it_is_and_without_a_warning(store: Store, sweep: SweepRecord, kind: str) -> None:
     table = trial_table(store, sweep)
+    evaluated(store, store.trials(sweep.id)[0].id, 0.5)
     before = dict(matplotlib.rcParams)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -187,6 +221,7 @@ def test_any_name_is_drawn_as_it_is_and_without_a_warning(store: Store, sweep: S
             "heatmap": lambda: draw_heatmap(table),
             "histogram": lambda: draw_histogram(table),
             "curves": lambda: draw_curves(curve_table(store, table)),
+            "accuracy": lambda: draw_accuracy(accuracy_table(store, table)),
         }[kind]()
         render(figure, "png")
     assert figure.get_suptitle().splitlines()[0] == AWKWARD

@@ -57,3 +57,16 @@ def test_epochs_and_seeds_have_orders_of_their_own() -> None:
     assert not np.array_equal(first, Stream(100, seed=2).indices(0, 100))
     assert not np.array_equal(first, np.arange(100))
     assert np.array_equal(stream.indices(0, 100), first), "also after the epoch is over"
+
+
+@given(st.integers(1, 20), st.integers(0, 100), st.integers(1, 5), st.lists(st.integers(0, 30), min_size=1, max_size=8))
+def test_each_sample_comes_in_as_many_instances_as_asked_for(
+    samples: int, seed: int, instances: int, cuts: list[int]
+) -> None:
+    count = sum(cuts)
+    once = Stream(samples, seed).indices(0, -(-count // instances))
+    stream, start, parts = Stream(samples, seed, instances), 0, []
+    for cut in cuts:
+        parts.append(stream.at(np.arange(start, start + cut)))
+        start += cut
+    assert np.array_equal(np.concatenate(parts), once.repeat(instances)[:count])

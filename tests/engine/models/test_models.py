@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +13,10 @@ import torch
 from torch import nn
 
 from cuda_ext import FusedLinear, artifact
-from engine.config import TrainingConfig
+from engine.config import MODELS, TrainingConfig
 from engine.data import DataSet, load
-from engine.models import UNIFORM_BOUND, AlexNetCifar, Neuron, Task, build
+from engine.factories import FactoryError
+from engine.models import UNIFORM_BOUND, AlexNetCifar, ModelError, Neuron, Task, build, correct, make_network
 from engine.operators import OperatorsError, check_operators
 
 
@@ -49,6 +53,115 @@ def test_a_picture_may_be_oblong_and_must_do_for_three_poolings() -> None:
     for size in ((14, 40), (40, 14), (1, 1)):
         with pytest.raises(ValueError, match=f"pictures of {size[0]} x {size[1]} pixels are too small"):
             AlexNetCifar(3, size, 10)
+
+
+# As published, or as torchvision counts them where the layers are the same.
+PUBLISHED = {
+    ("alexnet", 3, 224, 1000): 61_100_840,
+    ("resnet-50", 3, 224, 1000): 25_557_032,
+    ("vgg11", 3, 224, 1000): 132_863_336 + 2_752,  # each channel: a scale and a shift instead of a bias
+    ("vgg16", 3, 224, 1000): 138_357_544 + 4_224,
+    ("vgg19", 3, 224, 1000): 143_667_240 + 5_504,
+    ("resnet-20", 3, 32, 10): 269_722,
+    ("resnet-32", 3, 32, 10): 464_154,
+    ("resnet-44", 3, 32, 10): 658_586,
+    ("resnet-56", 3, 32, 10): 853_018,
+    ("mlp", 1, 28, 10): 784 * 512 + 512 + 512 * 256 + 256 + 256 * 10 + 10,
+}
+
+
+@pytest.mark.parametrize(("name", "channels", "pixels", "classes"), PUBLISHED)
+def test_networks_are_as_large_as_published(name: str, channels: int, pixels: int, classes: int) -> None:
+    with torch.device("meta"):
+        network = make_network(name, (channels, pixels, pixels), classes)
+    assert parameter_count(network) == PUBLISHED[name, channels, pixels, classes]
+
+
+@pytest.mark.parametrize("name", [name for name, takes_pictures in MODELS.items() if takes_pictures])
+@pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32), (3, 224, 224)])
+def test_networks_take_pictures_of_each_size(name: str, shape: tuple[int, ...]) -> None:
+    network = make_network(name, shape, 7).eval()
+    with torch.no_grad():
+        scores = network(torch.randn(2, *shape))
+    assert scores.shape == (2, 7)
+    assert scores.isfinite().all()
+    assert not torch.equal(scores[0], scores[1])
+
+
+@pytest.mark.parametrize("name", ["alexnet", "vgg11", "mlp", "resnet-20", "googlenet"])
+def test_networks_begin_and_compute_alike_by_either_operators(name: str) -> None:
+    found = []
+    for fc in ("fused", "torch"):
+        torch.manual_seed(4)
+        found.append(make_network(name, (3, 32, 32), 10, fc).eval())
+    fused, plain = found
+    assert any(isinstance(part, FusedLinear) for part in fused.modules())
+    assert not any(isinstance(part, FusedLinear) for part in plain.modules())
+    images = torch.randn(3, 3, 32, 32)
+    torch.testing.assert_close(fused(images), plain(images))
+
+
+@pytest.mark.parametrize(("name", "layers"), [("resnet-20", 20), ("resnet-56", 56), ("resnet-50", 50), ("vgg16", 16)])
+def test_depths_count_layers_with_weights(name: str, layers: int) -> None:
+    network = make_network(name, (3, 224, 224) if name == "resnet-50" else (3, 32, 32), 10)
+    weighted = [m for n, m in network.named_modules() if isinstance(m, nn.Conv2d | nn.Linear) and "shortcut" not in n]
+    assert len(weighted) == layers
+
+
+def test_a_size_that_a_network_cannot_take_is_a_clear_error() -> None:
+    with pytest.raises(
+        ModelError, match="alexnet-cifar cannot learn data test: pictures of 14 x 14 pixels are too small"
+    ):
+        build(TrainingConfig(), pictures(3, 14))
+
+
+def test_right_is_the_highest_score_or_a_number_within_a_half() -> None:
+    scores = torch.tensor([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]])
+    assert correct(scores, torch.tensor([1, 0, 0])).item() == 2
+    numbers = torch.tensor([[0.9, 2.0], [0.4, 2.6], [0.4, 2.4]])
+    assert correct(numbers, torch.tensor([[1.0, 2.0], [0.0, 2.0], [0.0, 2.0]])).item() == 2
+    assert correct(torch.tensor([[math.nan]]), torch.tensor([[0.0]])).item() == 0
+
+
+OWN = """
+from torch import nn
+from engine.models import Task
+
+def network(shape, classes):
+    return nn.Sequential(nn.Flatten(), nn.Linear(shape[0] * shape[1] * shape[2], classes))
+
+def task(shape, classes):
+    return Task(network(shape, classes), lambda outputs, targets: outputs.square().sum())
+
+def nothing(shape, classes):
+    return None
+
+number = 3
+"""
+
+
+def test_a_network_may_be_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_networks.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    data = pictures(3, 8)
+    inputs, targets = torch.ones(4, 3, 8, 8), torch.from_numpy(data.targets)
+    made = build(TrainingConfig(model="own_networks:network"), data)
+    scores = made.module(inputs)
+    assert made.loss_sum(scores, targets).item() == pytest.approx(
+        nn.functional.cross_entropy(scores, targets).item() * 4
+    )
+    made = build(TrainingConfig(model="own_networks:task"), data)
+    scores = made.module(inputs)
+    assert made.loss_sum(scores, targets).item() == pytest.approx(scores.square().sum().item())
+    for name, problem in {
+        "own_networks:nothing": "gave a NoneType; return a torch.nn.Module or an engine.models.Task",
+        "own_networks:number": "module own_networks has no callable number",
+        "own_networks:netwrok": "has no callable netwrok; did you mean own_networks:network?",
+        "other_networks:network": "there is no module other_networks; run from the folder that holds it",
+        "other.networks:network": "there is no module other.networks",
+    }.items():
+        with pytest.raises(FactoryError, match=re.escape(problem)):
+            build(TrainingConfig(model=name), data)
 
 
 def test_the_neuron_is_a_sigmoid() -> None:

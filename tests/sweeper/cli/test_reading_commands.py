@@ -16,6 +16,7 @@ from sweeper.cli.tables import measure, parameter
 from sweeper.curve import LossPoint, summarize
 from sweeper.plan import plan
 from sweeper.spec import parse_spec
+from sweeper.store.records import EvaluationRecord
 from sweeper.store.store import Store, open_store
 from sweeper.trial import TrialState
 
@@ -49,10 +50,19 @@ def curve(scale: float, last: float) -> list[LossPoint]:
     return [LossPoint(i, 100 * i, scale * i, loss) for i, loss in enumerate(losses, start=1)]
 
 
-def end(store: Store, trial_id: str, state: TrialState, points: Sequence[LossPoint], reason: str = "") -> None:
+def end(
+    store: Store,
+    trial_id: str,
+    state: TrialState,
+    points: Sequence[LossPoint],
+    reason: str = "",
+    accuracies: Sequence[float] = (),
+) -> None:
     attempt = store.claim(trial_id)
     assert attempt is not None
     store.add_points(trial_id, attempt, points)
+    for step, accuracy in enumerate(accuracies, start=1):
+        store.add_evaluation(trial_id, attempt, EvaluationRecord(step, 100 * step, 0.5 * step, 1.0, accuracy))
     store.finish(trial_id, attempt, state, summarize(points), reason=reason)
 
 
@@ -69,6 +79,18 @@ def small(store: Store) -> list[str]:
     end(store, ids[4], TrialState.COMPLETED, curve(0.5, 1.9))
     end(store, ids[5], TrialState.FAILED, [], "rank 1 died\nwith signal 9")
     store.claim(ids[6])
+    return [sweep_id, *ids]
+
+
+@pytest.fixture
+def tested(store: Store) -> list[str]:
+    """A sweep whose first two trials were evaluated, of which the second wins. Ids in plan order."""
+    spec = parse_spec({"name": "tested", "space": {"learning_rate": [0.1, 0.2, 0.3]}})
+    sweep_id = store.add_sweep(spec, plan(spec))
+    ids = [trial.id for trial in store.trials(sweep_id)]
+    end(store, ids[0], TrialState.COMPLETED, curve(2.0, 1.5), accuracies=[0.5, 0.875, 0.625])
+    end(store, ids[1], TrialState.COMPLETED, curve(1.0, 1.5), accuracies=[0.0])
+    end(store, ids[2], TrialState.COMPLETED, curve(3.0, 1.5))
     return [sweep_id, *ids]
 
 
@@ -107,6 +129,37 @@ def test_show_has_the_fixed_shape(run: Any, small: list[str]) -> None:
     best = answer["trials"][0]
     assert best["parameters"] == {"workers": 2, "batch_size": 64, "learning_rate": 0.001}
     assert (best["area"], best["minimum_loss"], best["seconds"], best["images"]) == (2.1, 1.9, 1.5, 300)
+
+
+def test_show_has_the_accuracy_of_the_last_evaluation(run: Any, small: list[str], tested: list[str]) -> None:
+    def accuracies(sweep: str) -> dict[str, float | None]:
+        return {trial["trial"]: trial["accuracy"] for trial in json.loads(run("show", sweep, "--json")[1])["trials"]}
+
+    assert accuracies("tested") == {tested[1]: 0.625, tested[2]: 0.0, tested[3]: None}
+    assert accuracies("small") == dict.fromkeys(small[1:])
+
+
+@pytest.mark.usefixtures("small", "tested")
+def test_tables_have_a_column_of_accuracies_only_where_there_is_one(run: Any) -> None:
+    lines = run("show", "tested", "--sort", "plan")[1].splitlines()
+    assert lines[2].split()[-2:] == ["images", "accuracy"]
+    assert [line.split()[-1] for line in lines[3:6]] == ["0.62500", "0", "-"]
+    header, row = run("best", "tested")[1].splitlines()[-2:]
+    assert header.split()[-2:] == ["accuracy", "qualified"]
+    assert row.split()[-3:] == ["300", "0", "3/3"]
+    assert "accuracy" not in run("show", "small")[1]
+    assert "accuracy" not in run("best", "small")[1]
+
+
+@pytest.mark.usefixtures("tested")
+def test_show_and_best_read_no_curves(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> list[Any]:
+        raise AssertionError("what they show is one row a trial")
+
+    for name in ("points", "evaluations", "evaluations_by_trial"):
+        monkeypatch.setattr(Store, name, refuse)
+    assert run("show", "tested", "--json")[0] == 0
+    assert run("best", "tested", "--json")[0] == 0
 
 
 def test_show_sorts_and_puts_trials_without_a_value_last(run: Any, small: list[str]) -> None:
@@ -194,10 +247,16 @@ def test_best_has_the_fixed_shape(run: Any, small: list[str]) -> None:
                 "minimum_loss": 1.7,
                 "seconds": 6.0,
                 "images": 300,
+                "accuracy": None,
             },
         },
         {"group": {"workers": 2}, "trials": 4, "qualified": 0, "best_minimum_loss": 1.9, "winner": None},
     ]
+
+
+def test_best_has_the_winners_accuracy(run: Any, tested: list[str]) -> None:
+    (group,) = json.loads(run("best", "tested", "--json")[1])["groups"]
+    assert (group["winner"]["trial"], group["winner"]["accuracy"]) == (tested[2], 0.0)
 
 
 def test_best_takes_another_threshold_and_axis(run: Any, small: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -12,10 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from engine.protocol import LAST_WORDS
+from engine.protocol import LAST_WORDS, Ended, Evaluated, Event, Point, Ready, Started, encode
 from engine.shared_memory import mapped_segments
 from sweeper.errors import LaunchError
-from sweeper.gangs.gang import killed, last_words
+from sweeper.gangs.base import Job
+from sweeper.gangs.gang import Gang, killed, last_words
 from sweeper.gangs.launcher import Launcher, find_launcher
 from tests.processes import eventually, processes_with
 
@@ -75,6 +77,30 @@ def test_a_named_mpiexec_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     launcher = find_launcher()
     assert (launcher.mpiexec, launcher.kind) == (str(named), "openmpi")
     assert launcher.command(3, ["program"])[-3:] == ["-n", "3", "program"]
+
+
+def test_all_that_a_job_reports_comes_through_and_nothing_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready = Ready(1, [], ["host"], {})
+    reported: list[Event] = [
+        Started("mine", 0.5, {}),
+        Point("mine", 1, 32, 0.1, 2.0),
+        Evaluated("mine", 1, 32, 0.1, math.inf, 0.25, 3.0),
+        Ended("mine", "completed", 1, 32, 0.1, {}),
+    ]
+    lines = [ready, Evaluated("other", 1, 32, 0.1, 1.0, 0.75, 3.0), *reported]
+    (tmp_path / "lines").write_text("".join(f"{encode(event)}\n" for event in lines))
+    named = tmp_path / "mpiexec"
+    named.write_text(f"#!/bin/sh\ntest $1 = --version && exec echo HYDRA\nexec cat '{tmp_path}/lines'\n")
+    named.chmod(0o755)
+    monkeypatch.setenv("SWEEPER_MPIEXEC", str(named))
+    job = Job("mine", 1, 1, 1, 0, {}, str(tmp_path / "gang.log"))
+    gang = Gang(job, None)
+    try:
+        assert [happened.event for happened in gang.run(job)] == [ready, *reported]
+    finally:
+        gang.close()
 
 
 def test_an_unknown_mpiexec_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

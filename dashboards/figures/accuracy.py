@@ -1,0 +1,48 @@
+"""The accuracy on the test set, over the axis, of the best trial of each group."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dashboards.figures import style
+from dashboards.figures.lines import WIDTH, draw_group, line_name
+from dashboards.figures.number_format import AxisNumbers, measure
+from dashboards.figures.panels import check_groups, title
+from dashboards.frames import AccuracyRow, AccuracyTable, TrialTable
+
+
+@style.drawing()
+def draw_accuracy(table: AccuracyTable) -> Figure:
+    """Accuracy over seconds, images or steps of the best trial per group, the last one in the legend.
+
+    A group where nothing qualified shows the trial that came nearest, dotted, and says so in the legend; one whose
+    trial was not evaluated is only there.
+
+    Raises:
+        FigureError: more groups than a picture can hold.
+    """
+    trials = table.trials
+    check_groups(trials)
+    figure = style.new_figure(WIDTH, 4.8 + 0.2 * len(table.rows))
+    axes = figure.add_subplot()
+    for place, row in enumerate(table.rows):
+        _draw_row(axes, row, trials, place)
+    axes.margins(x=0.02)
+    axes.set_xlim(left=0.0)
+    axes.set(xlabel=style.axis_name(trials.over), ylabel="accuracy, share of the test set")
+    axes.xaxis.set_major_formatter(AxisNumbers())
+    axes.yaxis.set_major_formatter(AxisNumbers())
+    axes.grid()
+    title(figure, trials.name, "accuracy on the test set of the best trial per group", WIDTH)
+    figure.legend(loc="outside lower left", handlelength=3)
+    return figure
+
+
+def _draw_row(axes: Axes, row: AccuracyRow, trials: TrialTable, place: int) -> None:
+    label = line_name(row.group, row.trial, trials)
+    if row.trial is not None:
+        label += f"; last accuracy {measure(row.accuracies[-1])}" if row.accuracies else "; not evaluated"
+    positions, accuracies = np.array(row.positions, dtype=float), np.array(row.accuracies, dtype=float)
+    draw_group(axes, place, positions, accuracies, solid=row.group.winner is not None, label=label)

@@ -1,0 +1,63 @@
+"""The network on the test set: off the clock, over all ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from mpi4py import MPI
+from torch import nn
+
+from engine.batches import Batches
+from engine.data.shards import share
+from engine.models import Task, correct
+from engine.precision import casting
+
+_BATCH = 512
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Mean loss over the test set, and the share of it that is right."""
+
+    loss: float
+    accuracy: float
+
+
+class Evaluator:
+    """Evaluates a task on `samples` test samples, a share on each rank of `comm`."""
+
+    def __init__(
+        self, task: Task, batches: Batches, samples: int, comm: MPI.Comm, device: torch.device, precision: str
+    ) -> None:
+        self._task, self._batches, self._samples = task, batches, samples
+        self._comm, self._device, self._precision = comm, device, precision
+
+    def __call__(self) -> Quality:
+        """Collective: the same on every rank. Trained are neither weights nor running means, random state stays."""
+        share_buffers(self._task.module, self._comm)
+        self._task.module.eval()
+        sums = torch.zeros(2, dtype=torch.float64, device=self._device)
+        first, end = share(0, self._samples, self._comm.rank, self._comm.size)
+        with torch.no_grad():
+            for start in range(first, end, _BATCH):
+                inputs, targets = self._batches.get(np.arange(start, min(start + _BATCH, end)))
+                with casting(self._precision, self._device):
+                    outputs = self._task.module(inputs)
+                    sums[0] += self._task.loss_sum(outputs, targets)
+                sums[1] += correct(outputs, targets)
+        self._task.module.train()
+        total = np.empty(2)
+        self._comm.Allreduce(sums.cpu().numpy(), total)
+        return Quality(float(total[0]) / self._samples, float(total[1]) / self._samples)
+
+
+def share_buffers(module: nn.Module, comm: MPI.Comm) -> None:
+    """Give every rank rank 0's buffers, such as batch normalisation's running means. Collective."""
+    if comm.size == 1:
+        return
+    for buffer in module.buffers():
+        host = buffer.detach().cpu().contiguous().numpy()
+        comm.Bcast(host, root=0)
+        buffer.copy_(torch.from_numpy(host))

@@ -1,0 +1,229 @@
+"""What a rank has for one trial: data, network, optimiser, exchange; and a step of it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from mpi4py import MPI
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from engine.augmentation import Augmentation
+from engine.batches import Batches, HostBatches, ResidentBatches, gpu_layout
+from engine.captured import CapturedSteps
+from engine.checkpoint import copy_into
+from engine.compiled import compiled
+from engine.config import TrainingConfig
+from engine.data import DataSet, load
+from engine.data.shards import Stream, share
+from engine.device import choose_device, describe
+from engine.errors import DataError
+from engine.evaluation import Evaluator
+from engine.exchange import chosen_method, make_exchange
+from engine.flat import FlatParameters
+from engine.models import build
+from engine.operators import check_operators, needs_operators
+from engine.optimizer import make_optimizer, set_rate, velocities
+from engine.phases import Phases
+from engine.precision import casting, choose_precision, set_products
+from engine.schedule import rate_of
+
+_WARM_UP_STEPS = 2
+
+
+class Run:
+    """One trial on one rank, from its set-up to its last step. Collective over `comm`."""
+
+    def __init__(self, config: TrainingConfig, comm: MPI.Comm) -> None:
+        self.config, self.comm = config, comm
+        self.device = choose_device(config.device, comm)
+        self.precision = choose_precision(config.precision, self.device)
+        set_products(self.precision)
+        self._on_gpu = self.device.type == "cuda"
+        if needs_operators(config):
+            check_operators(cuda=self._on_gpu)
+        torch.manual_seed(config.seed)
+        data = load(config.data)
+        self._task = build(config, data)
+        self._module = self._task.module.to(self.device)
+        if self._on_gpu:
+            self._module.to(memory_format=gpu_layout(self.precision))  # type: ignore[call-overload]
+        self.flat = FlatParameters(self._module)
+        self.phases = Phases()
+        self._optimizer = make_optimizer(config, self.flat)
+        self._rate = math.nan
+        self._method = chosen_method(config.exchange, comm, self.flat)
+        self.exchange = make_exchange(
+            self._method, config.exchange.average, comm, self.flat, self._optimizer, self.phases
+        )
+        self.loss_sum = torch.zeros((), dtype=torch.float64, device=self.device)
+        self.exchange.start()
+        self._stream = Stream(len(data), config.seed, config.augmentation.instances)
+        self._augmentation = self._make_augmentation(data)
+        self._batches = self._on_device(data)
+        self.evaluate = self._make_evaluator() if config.evaluate_every else None
+        self._fast = compiled(self._module) if config.compile else self._module
+        self._captured = self._make_captured()
+
+    def warm_up(self) -> None:
+        """Compute and exchange without learning, so that what is made on first use is made off the clock."""
+        buffers = [*self._module.buffers()]
+        kept = [buffer.clone() for buffer in buffers]
+        for _ in range(_WARM_UP_STEPS):
+            self._compute(0)
+            self.exchange.warm_up()
+        if self._captured:
+            every = self.config.exchange.every
+            self._captured.capture(self._full_steps, [True] if every == 1 else [True, False])
+        copy_into(buffers, kept)
+        # What ranks draw for themselves, as dropout does, differs; and it does not depend on what warming up drew.
+        torch.manual_seed(
+            int(np.random.SeedSequence([self.config.seed, self.comm.rank]).generate_state(1, np.uint64)[0])
+        )
+        self.loss_sum.zero_()
+        self.phases.reset()
+
+    def step(self, step: int) -> None:
+        """One step of all ranks; adds this rank's share of its loss, summed over images, to `loss_sum`."""
+        rate = rate_of(self.config, step, self.comm.size)
+        if rate != self._rate:
+            set_rate(self._optimizer, rate)
+            self._rate = rate
+        combine = self.combines(step)
+        if self._captured and step < self._full_steps:
+            with self.phases("compute"):
+                self._captured.run(step, self._full_steps, combine)
+            if self.exchange.on_device:
+                return
+        else:
+            with self.phases("compute"):
+                self._compute(step)
+        self.exchange.step(combine)
+
+    def combines(self, step: int) -> bool:
+        """Whether the weights are the same on every rank after this step."""
+        return (step + 1) % self.config.exchange.every == 0 or step + 1 == self.config.steps(self.comm.size)
+
+    def images_after(self, step: int) -> int:
+        """Images that all ranks together have seen when this step is done."""
+        return min((step + 1) * self.config.global_batch(self.comm.size), self.config.images)
+
+    def state(self) -> dict[str, Any]:
+        """What this rank needs to go on after a step: tensors of its own, by name."""
+        random = {"cuda": torch.cuda.get_rng_state(self.device)} if self._on_gpu else {}
+        return {
+            "tensors": [tensor.detach().clone() for tensor in self._tensors()],
+            "random": {"cpu": torch.get_rng_state(), **random},
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Be as when `state` was taken."""
+        copy_into(self._tensors(), state["tensors"])
+        torch.set_rng_state(state["random"]["cpu"].cpu())
+        if self._on_gpu:
+            torch.cuda.set_rng_state(state["random"]["cuda"].cpu(), self.device)
+
+    def synchronise(self) -> None:
+        """Wait for what the device still has to do."""
+        if self._on_gpu:
+            torch.cuda.synchronize(self.device)
+
+    def digest(self) -> str:
+        """Tells apart runs whose checkpoints do not fit each other."""
+        settings = self.config.model_dump_json(exclude={"checkpoint_every"})
+        return hashlib.sha256(f"{settings} {self.comm.size} {len(self.flat)}".encode()).hexdigest()
+
+    def effective(self) -> dict[str, Any]:
+        """What the engine made of the settings, for the record."""
+        config, ranks = self.config, self.comm.size
+        return {
+            **describe(self.device),
+            "threads": torch.get_num_threads(),
+            "parameters": len(self.flat),
+            "global_batch": config.global_batch(ranks),
+            "steps": config.steps(ranks),
+            "exchange": self._exchange_in_words(),
+            "precision": self.precision,
+            "captured": self._captured is not None,
+        }
+
+    def _tensors(self) -> list[Tensor]:
+        return [self.flat.weights, *velocities(self._optimizer), *self._module.buffers()]
+
+    def _compute(self, step: int) -> None:
+        """Gradients of this rank's share of a step."""
+        positions = self._positions(step)
+        if not len(positions):
+            self.flat.gradients.zero_()
+            return
+        batch = self.config.global_batch(self.comm.size)
+        module = self._fast if step < self._full_steps else self._module
+        inputs, targets = self._batches.get(self._stream.at(positions))
+        if self._augmentation:
+            inputs = self._augmentation(inputs, torch.from_numpy(positions).to(self.device))
+        self._learn(module, inputs, targets, min(batch, self.config.images - step * batch))
+
+    def _learn(self, module: nn.Module, inputs: Tensor, targets: Tensor, images: int) -> None:
+        """Gradients of a share of a step of `images` images.
+
+        The share's loss is scaled by ranks / images of the step: the mean over ranks is then the gradient of the mean
+        loss over all of the step's images, also where the shares are not equal.
+        """
+        with casting(self.precision, self.device):
+            loss = self._task.loss_sum(module(inputs), targets)
+        self.flat.compute_gradients(loss, torch.full_like(loss, self.comm.size / images))
+        self.loss_sum += loss.detach()
+
+    def _positions(self, step: int) -> NDArray[np.int64]:
+        """Where in the run's stream of images this rank's share of a step lies."""
+        batch = self.config.global_batch(self.comm.size)
+        start, stop = step * batch, min((step + 1) * batch, self.config.images)
+        return np.arange(*share(start, stop, self.comm.rank, self.comm.size))
+
+    @property
+    def _full_steps(self) -> int:
+        return self.config.images // self.config.global_batch(self.comm.size)
+
+    def _on_device(self, data: DataSet) -> Batches:
+        return ResidentBatches(data, self.device, gpu_layout(self.precision)) if self._on_gpu else HostBatches(data)
+
+    def _make_augmentation(self, data: DataSet) -> Augmentation | None:
+        if not self.config.augmentation.changes_pictures:
+            return None
+        if not data.pictures:
+            raise DataError(f"trial.augmentation: is of pictures, and data {data.name} has none", "remove it")
+        return Augmentation(self.config.augmentation, self.config.seed, self.device)
+
+    def _make_evaluator(self) -> Evaluator:
+        data = load(self.config.data, "test")
+        return Evaluator(self._task, self._on_device(data), len(data), self.comm, self.device, self.precision)
+
+    def _make_captured(self) -> CapturedSteps | None:
+        """Full steps on a GPU as a graph, with the exchange where that stays on the GPU."""
+        resident, batch = self._batches, self.config.global_batch(self.comm.size)
+        local = len(range(*share(0, batch, self.comm.rank, self.comm.size)))
+        if not isinstance(resident, ResidentBatches) or not self._full_steps or batch < self.comm.size:
+            return None
+
+        def body(samples: Tensor, positions: Tensor, combine: bool) -> None:
+            inputs, targets = resident.select(samples)
+            if self._augmentation:
+                inputs = self._augmentation(inputs, positions)
+            self._learn(self._fast, inputs, targets, batch)
+            if self.exchange.on_device:
+                self.exchange.step(combine)
+
+        def listed(step: int) -> NDArray[np.int64]:
+            positions = self._positions(step)
+            return np.stack([self._stream.at(positions), positions])
+
+        return CapturedSteps(body, listed, local, self.device, [*self._tensors(), self.loss_sum])
+
+    def _exchange_in_words(self) -> str:
+        every = self.config.exchange.every
+        when = f" every {every} steps" if every > 1 else ""
+        return f"{self._method}, {self.config.exchange.average} averaged{when}"

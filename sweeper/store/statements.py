@@ -1,0 +1,98 @@
+"""Statements that several of the store's methods share, and its longer queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Select, Table, Update, case, func, insert, select, update
+
+from sweeper.curve import LossPoint
+from sweeper.store import tables
+from sweeper.trial import TrialSpec, TrialState, predecessors
+
+
+def new_trial(sweep_id: str, position: int, trial: TrialSpec) -> dict[str, Any]:
+    """The row of a trial that nobody has claimed yet."""
+    return {
+        "id": f"{sweep_id}-{trial.key}",
+        "sweep_id": sweep_id,
+        "position": position,
+        "workers": trial.workers,
+        "parameters": trial.parameters,
+        "config": trial.config.model_dump(mode="json"),
+        "resources": trial.resources.model_dump(mode="json"),
+        "state": TrialState.PENDING.value,
+    }
+
+
+def advance(trial_id: str, state: TrialState, **values: Any) -> Update:
+    """An update that happens only from a state that `state` may follow."""
+    before = [earlier.value for earlier in predecessors(state)]
+    return (
+        update(tables.trial)
+        .where(tables.trial.c.id == trial_id, tables.trial.c.state.in_(before))
+        .values(state=state.value, **values)
+    )
+
+
+def end_attempt(connection: Connection, trial_id: str, attempt: int, state: str, reason: str, traceback: str) -> None:
+    """Record the end of an attempt, now."""
+    ended = {"state": state, "reason": reason, "traceback": traceback, "ended_at": datetime.now(UTC)}
+    connection.execute(attempt_update(trial_id, attempt).values(**ended))
+
+
+def attempt_update(trial_id: str, attempt: int) -> Update:
+    """An update of one attempt's row."""
+    return update(tables.attempt).where(tables.attempt.c.trial_id == trial_id, tables.attempt.c.number == attempt)
+
+
+def insert_points(connection: Connection, trial_id: str, attempt: int, points: Sequence[LossPoint]) -> None:
+    """Add loss points of an attempt in one statement, if there are any."""
+    shared = {"trial_id": trial_id, "attempt": attempt}
+    values = [{**shared, "step": p.step, "images": p.images, "seconds": p.seconds, "loss": p.loss} for p in points]
+    if values:
+        connection.execute(insert(tables.loss_point), values)
+
+
+def state_counts(connection: Connection) -> dict[str, tuple[dict[TrialState, int], int]]:
+    """By sweep: how many trials are in each state, and how many were ever attempted."""
+    columns = tables.trial.c
+    begun = func.sum(case((columns.attempt > 0, 1), else_=0))
+    query = select(columns.sweep_id, columns.state, func.count(), begun).group_by(columns.sweep_id, columns.state)
+    counts: dict[str, tuple[dict[TrialState, int], int]] = {}
+    for sweep_id, state, count, attempted in connection.execute(query):
+        states, before = counts.get(sweep_id, ({}, 0))
+        counts[sweep_id] = {**states, TrialState(state): count}, before + int(attempted)
+    return counts
+
+
+def of_attempt(table: Table, trial_id: str, attempt: int | None) -> Select[Any]:
+    """What an attempt reported, in the order of steps; the trial's latest attempt where none is given."""
+    trial = tables.trial.c
+    latest = select(trial.attempt).where(trial.id == trial_id).scalar_subquery()
+    return (
+        select(table)
+        .where(table.c.trial_id == trial_id, table.c.attempt == (latest if attempt is None else attempt))
+        .order_by(table.c.step)
+    )
+
+
+def evaluations_of(sweep_id: str) -> Select[Any]:
+    """The evaluations of the latest attempt of each trial that does not wait, in the order of plan and steps."""
+    evaluation, trial = tables.evaluation.c, tables.trial.c
+    return (
+        select(tables.evaluation)
+        .join(tables.trial, (trial.id == evaluation.trial_id) & (trial.attempt == evaluation.attempt))
+        .where(trial.sweep_id == sweep_id, trial.state != TrialState.PENDING.value)
+        .order_by(trial.position, evaluation.step)
+    )
+
+
+def last_evaluations_of(sweep_id: str) -> Select[Any]:
+    """Of `evaluations_of` the last one of each trial."""
+    evaluation, other = tables.evaluation.c, tables.evaluation.alias()
+    same_attempt = (other.c.trial_id == evaluation.trial_id) & (other.c.attempt == evaluation.attempt)
+    last = select(func.max(other.c.step)).where(same_attempt).scalar_subquery()
+    return evaluations_of(sweep_id).where(evaluation.step == last)
