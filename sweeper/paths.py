@@ -38,3 +38,8 @@ def _no_folder(folder: Path, why: str | None) -> UsageError:
 def gang_log(trial_id: str, attempt: int) -> Path:
     """The log of the gang that was started for an attempt."""
     return logs_folder() / trial_id.partition("-")[0] / f"{trial_id}-{attempt}.log"
+
+
+def checkpoints_folder(trial_id: str) -> Path:
+    """Where all attempts at a trial keep its checkpoints: beside its logs."""
+    return logs_folder() / trial_id.partition("-")[0] / f"{trial_id}.checkpoints"

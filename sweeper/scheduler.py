@@ -14,7 +14,7 @@ from engine.protocol import Ended, Evaluated, Failed, Point, Ready, Started
 from sweeper.curve import CurveSummary, LossPoint, summarize
 from sweeper.errors import StoreError
 from sweeper.gangs.base import Executor, Job, JobEvent, Seats, seats_of
-from sweeper.paths import gang_log
+from sweeper.paths import checkpoints_folder, gang_log
 from sweeper.store import EvaluationRecord, GangRecord, Store, TrialRecord
 from sweeper.trial import TrialState
 
@@ -42,6 +42,9 @@ class Observer(Protocol):
     def trial_ended(self, trial: TrialRecord) -> None:
         """A trial is over; the record is as the store has it now."""
 
+    def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
+        """A trial's attempt has failed, and the trial waits for its next one."""
+
 
 @dataclass
 class _Running:
@@ -57,7 +60,8 @@ class Scheduler:
     """Runs the pending trials of one sweep on an executor until none is left.
 
     `clock` gives monotonic seconds; only the pace of writing depends on it. `interrupted` is asked between rounds, when
-    nothing is half done: once it is true `run` ends as after an interrupt.
+    nothing is half done: once it is true `run` ends as after an interrupt. A trial whose attempt fails is attempted
+    again, up to `retries` times, and goes on from its last checkpoint where its settings ask for these.
     """
 
     def __init__(
@@ -67,9 +71,11 @@ class Scheduler:
         observer: Observer,
         clock: Callable[[], float] = time.monotonic,
         interrupted: Callable[[], bool] = lambda: False,
+        retries: int = 0,
     ) -> None:
         self._store, self._executor, self._observer, self._clock = store, executor, observer, clock
-        self._interrupted = interrupted
+        self._interrupted, self._retries = interrupted, retries
+        self._again: list[TrialRecord] = []
         self._running: dict[str, _Running] = {}
         self._seats_freed = True
 
@@ -86,9 +92,10 @@ class Scheduler:
         waiting = self._store.trials(sweep_id, [TrialState.PENDING])
         total = self._executor.capacity().total
         try:
-            while waiting or self._running:
+            while waiting or self._running or self._again:
                 if self._interrupted():
                     raise KeyboardInterrupt
+                waiting, self._again = [*self._again, *waiting], []
                 waiting = self._start_those_that_fit(waiting, total)
                 for event in self._executor.events(_POLL_S):
                     self._handle(event)
@@ -132,6 +139,7 @@ class Scheduler:
                 gpus_per_worker=trial.resources["gpus_per_worker"],
                 config=trial.config,
                 log=str(gang_log(trial.id, attempt)),
+                checkpoints=str(checkpoints_folder(trial.id)) if trial.config.get("checkpoint_every") else "",
             )
         )
         return True
@@ -156,6 +164,8 @@ class Scheduler:
                 self._store.add_evaluation(trial.id, trial.attempt, _evaluation_record(event))
             case Ended():
                 self._finish(running, _STATES[event.outcome], event.reason, phases=event.phases)
+            case Failed() if trial.attempt <= self._retries:
+                self._try_again(running, event)
             case Failed():
                 self._finish(running, TrialState.FAILED, event.reason, event.traceback)
 
@@ -174,6 +184,16 @@ class Scheduler:
         del self._running[trial.id]
         self._seats_freed = True
         self._observer.trial_ended(_ended(trial, state, reason, summary))
+
+    def _try_again(self, running: _Running, failed: Failed) -> None:
+        trial = running.trial
+        self._write(running)
+        self._store.release(trial.id, trial.attempt, failed.reason, TrialState.FAILED, failed.traceback)
+        del self._running[trial.id]
+        self._seats_freed = True
+        waiting = replace(trial, state=TrialState.PENDING)
+        self._again.append(waiting)
+        self._observer.attempt_failed(waiting, failed.reason)
 
     def _write_points(self) -> None:
         """Write the points of trials that have not been written for a while: others look at the store meanwhile."""

@@ -51,6 +51,7 @@ class SweepSpec(_Strict):
     search: Literal["grid"] = "grid"
     prune: Literal["none"] = "none"
     repeats: PositiveInt = 1
+    retries: Annotated[int, Number, Field(ge=0)] = 0
     resources: Resources = Resources()
 
     @cached_property

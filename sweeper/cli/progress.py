@@ -81,6 +81,11 @@ class LineView(_Standing):
         parts = [f"{describe(trial.parameters)}: {trial.state.value}", values, why, "leads its group" if leads else ""]
         self._print(f"[{self._ended()}/{len(self._trials)}] {', '.join(filter(None, parts))}")
 
+    def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
+        """Why, and that there will be another."""
+        self._note(trial)
+        self._print(another_attempt(trial, reason))
+
     def _print(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -129,6 +134,12 @@ class LiveView(_Standing):
             line = f"{describe(trial.parameters)}: {trial.state.value}, {' '.join(trial.reason.split())}"
             self._live.console.print(line, markup=False, highlight=False)
 
+    def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
+        """The row goes until the next attempt; the failure stays above the table."""
+        self._note(trial)
+        self._points.pop(trial.id, None)
+        self._live.console.print(another_attempt(trial, reason), markup=False, highlight=False)
+
     def _draw(self) -> Group:
         return Group(self._bar, self._running_table(), self._leader_table())
 
@@ -153,6 +164,11 @@ class LiveView(_Standing):
                 cells = f"{describe(group.key)}: none yet", "", measure(group.best_minimum_loss)
             table.add_row(*cells, f"{len(group.ranking)}/{group.trials}")
         return table
+
+
+def another_attempt(trial: TrialRecord, reason: str) -> str:
+    """The line about an attempt that has failed."""
+    return f"{describe(trial.parameters)}: attempt {trial.attempt} failed, {' '.join(reason.split())}; trying again"
 
 
 def plural(count: int, noun: str) -> str:

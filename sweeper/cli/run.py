@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import click
 from rich.console import Console
 
+from engine.config import is_factory
 from engine.data import load
+from engine.factories import check_factory
 from engine.operators import check_operators, needs_operators
 from sweeper.cli.answers import best_answer
 from sweeper.cli.best import print_groups
@@ -64,6 +68,7 @@ def run(
         if any(needs_operators(trial.config) for trial in trials):
             check_operators(cuda=_computes_on_gpus(trials))
         make_logs_folder()
+        check_factories(trials)
         fetch_data(trials)
     with closing(open_store(store_url)) as store:
         sweep = _execute(store, spec, trials, executor, ray_address, Console(stderr=as_json))
@@ -88,7 +93,7 @@ def _execute(
         sweep_id = store.add_sweep(spec, trials)
         try:
             with make_view(console, store.find_sweep(sweep_id), store.trials(sweep_id)) as view:
-                Scheduler(store, executor, view, interrupted=interrupts.asked).run(sweep_id)
+                Scheduler(store, executor, view, interrupted=interrupts.asked, retries=spec.retries).run(sweep_id)
         except KeyboardInterrupt:
             left = store.find_sweep(sweep_id)
             console.print(
@@ -107,4 +112,19 @@ def _computes_on_gpus(trials: list[TrialSpec]) -> bool:
 def fetch_data(trials: list[TrialSpec]) -> None:
     """Have each data set of the trials on this machine, decoded, before ranks ask for it all at once."""
     for name in dict.fromkeys(trial.config.data for trial in trials):
-        load(name)
+        if not is_factory(name):
+            load(name)
+
+
+def check_factories(trials: list[TrialSpec]) -> None:
+    """Look for the modules of models and data of the user's own, which the ranks will import from this folder.
+
+    Raises:
+        FactoryError: one is nowhere.
+    """
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # as ranks have it, and a command that pip has installed has not
+    for name in ("model", "data"):
+        for reference in dict.fromkeys(getattr(trial.config, name) for trial in trials):
+            if is_factory(reference):
+                check_factory(f"trial.{name}", reference)

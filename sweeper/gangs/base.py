@@ -45,7 +45,7 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Job:
-    """One attempt at a trial, as plain values that travel as JSON."""
+    """One attempt at a trial, as plain values that travel as JSON; `checkpoints` is the folder for them, or empty."""
 
     trial_id: str
     attempt: int
@@ -54,6 +54,7 @@ class Job:
     gpus_per_worker: int
     config: dict[str, Any]
     log: str
+    checkpoints: str = ""
 
     @property
     def need(self) -> Seats:

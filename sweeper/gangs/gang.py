@@ -77,7 +77,7 @@ class Gang:
         self._running = job.trial_id
         if self._ready:
             yield self._wrapped(job, self._ready, begun)
-        self._send(Train(job.trial_id, job.config))
+        self._send(Train(job.trial_id, job.config, job.checkpoints))
         for event in self._read():
             if isinstance(event, Ready):
                 self._ready = event

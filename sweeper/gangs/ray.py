@@ -272,5 +272,10 @@ class GangActor:
 
 
 def _own_settings() -> dict[str, str]:
-    """The submitter's settings of ours, for hosts of a cluster that was started without them."""
-    return {name: os.environ[name] for name in (MPIEXEC_VARIABLE, DATA_VARIABLE) if name in os.environ}
+    """The submitter's settings of ours, for hosts of a cluster that was started without them.
+
+    The folder that the sweep is run from comes first among those of modules, as it does where Python starts in it.
+    """
+    settings = {name: os.environ[name] for name in (MPIEXEC_VARIABLE, DATA_VARIABLE) if name in os.environ}
+    modules = [os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**settings, "PYTHONPATH": os.pathsep.join(modules)}

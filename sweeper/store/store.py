@@ -230,14 +230,16 @@ class Store:
                     insert(tables.phase), [{**shared, "name": name, "seconds": s} for name, s in phases.items()]
                 )
 
-    def release(self, trial_id: str, attempt: int, reason: str) -> None:
-        """Put a running trial back to pending; what the attempt reported stays with the attempt."""
+    def release(
+        self, trial_id: str, attempt: int, reason: str, outcome: str = "interrupted", traceback: str = ""
+    ) -> None:
+        """Put a running trial back to pending; what the attempt reported, and its `outcome`, stay with the attempt."""
         with self._transaction() as connection:
             released = connection.execute(
                 statements.advance(trial_id, TrialState.PENDING, reason=reason).where(tables.trial.c.attempt == attempt)
             )
             if released.rowcount:
-                statements.end_attempt(connection, trial_id, attempt, "interrupted", reason, "")
+                statements.end_attempt(connection, trial_id, attempt, outcome, reason, traceback)
 
     # What attempts report
 

@@ -100,6 +100,7 @@ class Watcher:
         self.started: list[str] = []
         self.points: list[tuple[str, LossPoint]] = []
         self.ended: list[TrialRecord] = []
+        self.failures: list[tuple[str, int, str]] = []
         self._at_point = at_point
 
     def trial_started(self, trial: TrialRecord) -> None:
@@ -111,6 +112,10 @@ class Watcher:
 
     def trial_ended(self, trial: TrialRecord) -> None:
         self.ended.append(trial)
+
+    def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
+        assert trial.state is TrialState.PENDING
+        self.failures.append((trial.id, trial.attempt, reason))
 
 
 class TickingClock:
@@ -186,6 +191,46 @@ def test_ends_that_are_not_good_are_kept_with_their_points(
     assert trial.points == len(store.points(trial.id)) > 0
     assert not trial.candidate("seconds").complete
     assert store.attempts(trial.id)[0].traceback == ("Traceback\nValueError: no" if script is fails else "")
+
+
+def test_a_trial_whose_attempt_fails_is_attempted_again(store: Store) -> None:
+    sweep = submit(store, workers=[1, 2])
+    watcher = Watcher()
+    executor = ScriptedExecutor(lambda job: fails(job) if job.attempt < 3 else completes(job))
+    Scheduler(store, executor, watcher, retries=2).run(sweep)
+    for trial in store.trials(sweep):
+        assert (trial.state, trial.attempt, trial.points) == (TrialState.COMPLETED, 3, 3)
+        attempts = store.attempts(trial.id)
+        assert [attempt.state for attempt in attempts] == ["failed", "failed", "completed"]
+        assert [attempt.traceback for attempt in attempts] == ["Traceback\nValueError: no"] * 2 + [""]
+        assert [len(store.points(trial.id, number)) for number in (1, 2, 3)] == [1, 1, 3]
+        told = [(number, reason) for failed, number, reason in watcher.failures if failed == trial.id]
+        assert told == [(1, "rank 1: ValueError: no"), (2, "rank 1: ValueError: no")]
+    assert len(watcher.ended) == 2
+    assert executor.most_seats <= 2
+
+
+def test_retries_come_to_an_end_and_a_divergence_is_none(store: Store) -> None:
+    sweep = submit(store, workers=[1])
+    Scheduler(store, ScriptedExecutor(fails), Watcher(), retries=1).run(sweep)
+    (trial,) = store.trials(sweep)
+    assert (trial.state, trial.attempt, trial.reason) == (TrialState.FAILED, 2, "rank 1: ValueError: no")
+    sweep = submit(store, workers=[1])
+    Scheduler(store, ScriptedExecutor(ends_as("diverged", math.nan)), Watcher(), retries=1).run(sweep)
+    assert [trial.attempt for trial in store.trials(sweep)] == [1]
+
+
+def test_all_attempts_at_a_trial_share_its_checkpoints_where_it_has_any(store: Store) -> None:
+    spec = parse_spec({"name": "x", "space": {"workers": [1]}, "trial": {"checkpoint_every": 100}})
+    sweep = store.add_sweep(spec, plan(spec))
+    executor = ScriptedExecutor(lambda job: fails(job) if job.attempt == 1 else completes(job))
+    Scheduler(store, executor, Watcher(), retries=1).run(sweep)
+    first, second = executor.started
+    assert first.checkpoints == second.checkpoints
+    assert Path(first.checkpoints).name == f"{first.trial_id}.checkpoints"
+    executor = ScriptedExecutor()
+    Scheduler(store, executor, Watcher()).run(submit(store, workers=[1]))
+    assert executor.started[0].checkpoints == ""
 
 
 def test_evaluations_are_recorded_and_are_in_no_curve_or_time(store: Store) -> None:

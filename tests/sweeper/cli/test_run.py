@@ -41,10 +41,13 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def sweeper(*arguments: str) -> subprocess.Popen[str]:
+INSTALLED = str(Path(sys.executable).with_name("sweeper"))
+
+
+def sweeper(*arguments: str, command: tuple[str, ...] = (sys.executable, "-m", "sweeper.cli")) -> subprocess.Popen[str]:
     """The command in a process group of its own, as a shell starts it."""
     return subprocess.Popen(
-        [sys.executable, "-m", "sweeper.cli", *arguments],
+        [*command, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -264,3 +267,73 @@ def test_missing_operators_are_refused_before_anything_starts(
         "error: the compiled operators are missing; run `python -m cuda_ext.build`, or set trial.fc to torch"
     )
     assert not (spec.parent / "sweeper.db").exists()
+
+
+OWN = """
+import os, signal
+from pathlib import Path
+import numpy as np
+from torch import nn
+from engine.data import DataSet
+
+class Network(nn.Module):
+    def __init__(self, shape, classes):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Flatten(), nn.Linear(shape[0] * shape[1] * shape[2], classes))
+        self.steps = 0
+
+    def forward(self, pictures):
+        self.steps += self.training
+        marker = Path(__file__).with_name(f"died-{os.environ.get('PMI_SIZE', '')}")
+        if self.steps == 60 and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.layers(pictures)
+
+def pictures(split):
+    random = np.random.default_rng(0)
+    targets = random.integers(0, 2, 256)
+    inputs = (random.integers(0, 128, (256, 1, 4, 4)) + 100 * targets[:, None, None, None]).astype(np.uint8)
+    return DataSet("mine", inputs, targets, classes=2, mean=(0.5,), std=(0.25,))
+"""
+OWN_SPEC = """
+name: own
+trial:
+  {model: "mine:Network", data: "mine:pictures", images: 3200, batch_size: 32, evaluate_every: 1600,
+   checkpoint_every: 640, points: 20}
+space: {workers: [1]}
+retries: 1
+"""
+
+
+@pytest.mark.parametrize("executor", ["ray", "local"])
+def test_a_model_of_ones_own_that_dies_goes_on_from_its_checkpoint(executor: str, spec: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(OWN)
+    spec.write_text(OWN_SPEC)
+    process = sweeper("run", str(spec), "--executor", executor, command=(INSTALLED,))
+    _, err = process.communicate(timeout=200)
+    assert process.returncode == 0, err
+    states = rows(tmp_path, "SELECT state FROM attempt ORDER BY number")
+    assert states == [("failed",), ("completed",)]
+    ((first, reason), (second, _)) = rows(tmp_path, "SELECT effective, reason FROM attempt ORDER BY number")
+    assert "killed by signal 9" in reason
+    assert "resumed_at_step" not in json.loads(first)
+    assert json.loads(second)["resumed_at_step"] == 40
+    assert [s for (s,) in rows(tmp_path, "SELECT step FROM loss_point WHERE attempt = 2 ORDER BY step")] == [
+        *range(5, 105, 5)
+    ]
+    assert [s for (s,) in rows(tmp_path, "SELECT step FROM evaluation WHERE attempt = 2 ORDER BY step")] == [50, 100]
+    assert rows(tmp_path, "SELECT accuracy > 0.9 FROM evaluation WHERE attempt = 2 AND step = 100") == [(1,)]
+    assert not [*(tmp_path / "sweeper-logs").rglob("*.checkpoints")]
+    assert eventually(lambda: not others(tmp_path))
+
+
+def test_a_model_that_is_nowhere_is_refused_before_anything_starts(spec: Path, tmp_path: Path) -> None:
+    process = sweeper("run", str(spec), "--set", "trial.model=nowhere:network")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert err.splitlines() == [
+        "error: trial.model: 'nowhere:network': there is no module nowhere; "
+        "run from the folder that holds it, or put that folder on PYTHONPATH"
+    ]
+    assert not (tmp_path / "sweeper.db").exists()
