@@ -63,13 +63,13 @@ def compare(
     pairs = [(ours(), theirs()) for _ in range(n)]
     own, other = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     value, baseline_value = statistics.median(own), statistics.median(other)
-    return Row(name, value, unit, baseline, baseline_value, value / baseline_value, n, _spread(own), used)
+    return Row(name, value, unit, baseline, baseline_value, value / baseline_value, n, spread(own), used)
 
 
 def alone(name: str, unit: str, ours: Callable[[], float], n: int, used: dict[str, str]) -> Row:
     """A figure that has no baseline."""
     own = [ours() for _ in range(n)]
-    return Row(name, statistics.median(own), unit, "", None, None, n, _spread(own), used)
+    return Row(name, statistics.median(own), unit, "", None, None, n, spread(own), used)
 
 
 def arguments(description: str) -> argparse.Namespace:
@@ -100,5 +100,5 @@ def _shown(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
-def _spread(values: Sequence[float]) -> float:
+def spread(values: Sequence[float]) -> float:
     return (max(values) - min(values)) / statistics.median(values)

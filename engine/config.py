@@ -52,10 +52,15 @@ PositiveInt = Annotated[int, Number, Field(gt=0, lt=2**63)]  # what a database's
 PositiveFloat = Annotated[float, Number, Field(gt=0, allow_inf_nan=False)]
 
 
+Overlap = Literal["auto", "on", "off"]
+OVERLAPPING = ("auto", "all-reduce", "nccl")  # methods of exchange that can send gradients while others are computed
+
+
 class ExchangeConfig(BaseModel):
     """How ranks combine what they learned: by which method, and every how many steps.
 
-    `every` above 1 is for averaging weights: between two averages each rank goes on from its own.
+    `every` above 1 is for averaging weights: between two averages each rank goes on from its own. `overlap` sends
+    gradients in buckets while those of earlier layers are computed: "auto" does where they are more than one bucket.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -65,11 +70,17 @@ class ExchangeConfig(BaseModel):
     )
     average: Literal["gradients", "weights"] = "gradients"
     every: PositiveInt = 1
+    overlap: Overlap = "auto"
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:
         if self.every > 1 and self.average == "gradients":
             raise ValueError(f"every is {self.every}, and gradients are averaged at each step: use average: weights")
+        if self.overlap == "on" and self.average == "weights":
+            raise ValueError("overlap is on, and weights change when all gradients are there: use average: gradients")
+        if self.overlap == "on" and self.method not in OVERLAPPING:
+            able = " or ".join(OVERLAPPING)
+            raise ValueError(f"overlap is on, and {self.method} sends gradients when all are there: use method {able}")
         return self
 
 

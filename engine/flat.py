@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 
 class FlatParameters:
-    """All parameters of a module in one buffer each for weights and gradients, of which they become views.
+    """The parameters that a module learns, in one buffer each for weights and gradients, of which they become views.
 
-    `weights` and `gradients` are [count] on the module's device. `host_weights` and `host_gradients` are the same
-    memory as arrays on the CPU; on a GPU they are copies, moved by `to_host` and `from_host`.
+    `weights` and `gradients` are [count] on the module's device; `spans` says where each parameter lies in them.
+    `host_weights` and `host_gradients` are the same memory as arrays on the CPU; on a GPU they are copies, moved by
+    `to_host` and `from_host`. Parameters that do not require gradients stay as they are.
 
     Raises:
         ValueError: parameters of different types or on different devices.
     """
 
     def __init__(self, module: nn.Module) -> None:
-        parameters = list(module.parameters())
+        parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
         kinds = {(parameter.dtype, parameter.device) for parameter in parameters}
         if len(kinds) != 1:
             raise ValueError(f"parameters must share one type and device, got {kinds or 'none'}")
         values = [parameter.detach().permute(_memory_order(parameter)).reshape(-1) for parameter in parameters]
         self.weights = torch.cat(values)
         self.gradients = torch.zeros_like(self.weights)
+        self.spans: list[tuple[int, int]] = []
         self._parameters = parameters
         self._gradients: list[Tensor] = []
+        self._computing = self._watched = False
         start = 0
         for parameter in parameters:
             stop = start + parameter.numel()
@@ -38,6 +39,7 @@ class FlatParameters:
                 _view(buffer[start:stop], parameter.shape, order) for buffer in (self.weights, self.gradients)
             )
             self._gradients.append(parameter.grad)
+            self.spans.append((start, stop))
             start = stop
         self._host = {name: _host_buffer(tensor) for name, tensor in self._named().items()}
         self.host_weights = self._host["weights"].numpy()
@@ -47,15 +49,52 @@ class FlatParameters:
         return self.weights.numel()
 
     def compute_gradients(self, loss: Tensor, scale: Tensor) -> None:
-        """The gradients of `loss` times `scale`, both scalars, replace those in the buffer."""
-        computed = torch.autograd.grad(loss, self._parameters, grad_outputs=scale)
-        torch._foreach_copy_(self._gradients, computed)
+        """The gradients of `loss` times `scale`, both scalars, replace those in the buffer.
+
+        Those of parameters that the loss does not depend on become zero.
+        """
+        if not self._watched:
+            computed = torch.autograd.grad(loss, self._parameters, grad_outputs=scale, materialize_grads=True)
+            torch._foreach_copy_(self._gradients, computed)
+            return
+        self.gradients.zero_()
+        self._computing = True
+        try:
+            torch.autograd.backward(loss, scale)
+        finally:
+            self._computing = False
+
+    def watch(self, completed: Callable[[int], None]) -> None:
+        """Have `compute_gradients` call `completed(n)` as soon as the gradient in `spans[n]` is what it will be.
+
+        The calls come while the gradients of earlier layers are still computed, on a GPU from another thread; none
+        comes for a parameter that the loss does not depend on. Other ways of computing gradients make no calls.
+        """
+
+        def hook(number: int) -> Callable[[Tensor], None]:
+            def accumulated(_: Tensor) -> None:
+                if self._computing:
+                    completed(number)
+
+            return accumulated
+
+        self._watched = True
+        for number, parameter in enumerate(self._parameters):
+            parameter.register_post_accumulate_grad_hook(hook(number))  # type: ignore[no-untyped-call]
 
     def optimizable(self) -> nn.Parameter:
         """One parameter over all weights and gradients, for torch's optimisers."""
         parameter = nn.Parameter(self.weights)
         parameter.grad = self.gradients
         return parameter
+
+    def on_device(self, name: str) -> Tensor:
+        """ "weights" or "gradients" [count] where the module computes."""
+        return self._named()[name]
+
+    def on_host(self, name: str) -> Tensor:
+        """The host's memory for "weights" or "gradients" [count]; on the CPU they themselves."""
+        return self._host[name]
 
     def to_host(self, name: str) -> None:
         """Copy "weights" or "gradients" to the host array; nothing to do on the CPU."""
@@ -87,8 +126,3 @@ def _host_buffer(tensor: Tensor) -> Tensor:
     if tensor.device.type == "cpu":
         return tensor
     return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-
-
-def host_rows(rows: int, like: NDArray[Any]) -> NDArray[Any]:
-    """An empty host array [rows, len(like)] of the same type, to receive from every rank."""
-    return np.empty((rows, len(like)), like.dtype)

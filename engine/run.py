@@ -58,7 +58,13 @@ class Run:
         self._rate = math.nan
         self._method = chosen_method(config.exchange, comm, self.flat)
         self.exchange = make_exchange(
-            self._method, config.exchange.average, comm, self.flat, self._optimizer, self.phases
+            self._method,
+            config.exchange.average,
+            comm,
+            self.flat,
+            self._optimizer,
+            self.phases,
+            overlap=config.exchange.overlap,
         )
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=self.device)
         self.exchange.start()
@@ -147,6 +153,7 @@ class Run:
             "global_batch": config.global_batch(ranks),
             "steps": config.steps(ranks),
             "exchange": self._exchange_in_words(),
+            "messages": self.exchange.staging,
             "precision": self.precision,
             "captured": self._captured is not None,
         }
@@ -226,4 +233,5 @@ class Run:
     def _exchange_in_words(self) -> str:
         every = self.config.exchange.every
         when = f" every {every} steps" if every > 1 else ""
-        return f"{self._method}, {self.config.exchange.average} averaged{when}"
+        how = ", overlapped with the backward pass" if self.exchange.overlapped else ""
+        return f"{self._method}, {self.config.exchange.average} averaged{when}{how}"

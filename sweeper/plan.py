@@ -23,6 +23,7 @@ _KEY_LENGTH = 12
 _BEFORE_THE_CHOICE: dict[str, Any] = {
     "fc": "torch",
     "exchange.every": 1,
+    "exchange.overlap": "auto",
     "schedule": ScheduleConfig().model_dump(mode="json"),
     "precision": "tf32",
     "augmentation": AugmentationConfig().model_dump(mode="json"),

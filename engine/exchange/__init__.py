@@ -7,19 +7,14 @@ from collections.abc import Callable
 from mpi4py import MPI
 from torch.optim import Optimizer
 
-from engine.config import ExchangeConfig
-from engine.exchange.all_reduce import (
-    AllReduce,
-    Averaged,
-    SumOverRanks,
-    hierarchical_sum,
-    mpi_sum,
-    reduce_and_broadcast,
-    ring_sum,
-)
-from engine.exchange.base import Exchange
-from engine.exchange.nccl import ExchangeError, Nccl, why_not_nccl
+from engine.config import OVERLAPPING, ExchangeConfig, Overlap
+from engine.exchange.all_reduce import AllReduce, Averaged
+from engine.exchange.base import Exchange, ExchangeError
+from engine.exchange.buckets import BUCKET_BYTES
+from engine.exchange.nccl import Nccl, why_not_nccl
 from engine.exchange.parameter_server import GradientServer, WeightServer
+from engine.exchange.staging import Staging, cuda_aware
+from engine.exchange.sums import SumOverRanks, hierarchical_sum, mpi_sum, reduce_and_broadcast, ring_sum
 from engine.flat import FlatParameters
 from engine.phases import Phases
 
@@ -29,13 +24,15 @@ __all__ = [
     "ExchangeError",
     "GradientServer",
     "Nccl",
+    "Staging",
     "WeightServer",
     "chosen_method",
+    "cuda_aware",
     "hierarchical_sum",
     "make_exchange",
 ]
 
-_SUMS: dict[str, Callable[[MPI.Comm], SumOverRanks]] = {
+_SUMS: dict[str, Callable[[MPI.Comm, Staging], SumOverRanks]] = {
     "all-reduce": mpi_sum,
     "ring": ring_sum,
     "hierarchical": hierarchical_sum,
@@ -55,15 +52,49 @@ def chosen_method(config: ExchangeConfig, comm: MPI.Comm, flat: FlatParameters) 
 
 
 def make_exchange(
-    method: str, average: Averaged, comm: MPI.Comm, flat: FlatParameters, optimizer: Optimizer, phases: Phases
+    method: str,
+    average: Averaged,
+    comm: MPI.Comm,
+    flat: FlatParameters,
+    optimizer: Optimizer,
+    phases: Phases,
+    *,
+    overlap: Overlap = "auto",
+    bucket_bytes: int = BUCKET_BYTES,
+    direct: bool | None = None,
 ) -> Exchange:
     """The exchange by a method of `chosen_method`'s; no weights are sent before `start`. Collective over `comm`.
 
+    `overlap` says whether gradients are sent in buckets while others are computed: "auto" where there are more than
+    `bucket_bytes` of them and `method` does so. `direct` is `Staging`'s.
+
     Raises:
-        ExchangeError: NCCL is asked for, and ranks share a GPU or have none.
+        ExchangeError: NCCL is asked for, and ranks share a GPU or have none; or overlapping, which `method` does not.
     """
-    if method == "parameter-server":
-        return _SERVERS[average](comm, flat, optimizer, phases)
+    size = bucket_bytes if _overlapped(method, average, comm, flat, overlap, bucket_bytes) else None
     if method == "nccl":
-        return Nccl(comm, flat, optimizer, phases, average)
-    return AllReduce(comm, flat, optimizer, phases, average, _SUMS[method](comm))
+        return Nccl(comm, flat, optimizer, phases, average, size)
+    staging = Staging(flat, direct)
+    if method == "parameter-server":
+        return _SERVERS[average](comm, flat, optimizer, phases, staging)
+    return AllReduce(comm, flat, optimizer, phases, average, _SUMS[method](comm, staging), staging, size)
+
+
+def _overlapped(
+    method: str, average: Averaged, comm: MPI.Comm, flat: FlatParameters, overlap: Overlap, bucket_bytes: int
+) -> bool:
+    """Whether gradients are sent while others are computed; what cannot be is refused where it is asked for."""
+    on_gpu = flat.weights.device.type == "cuda"
+    problem = ""
+    if average != "gradients":
+        problem = "weights are averaged, which change only when all gradients are there"
+    elif method not in OVERLAPPING:
+        problem = f"{method} sends gradients when all are there"
+    elif method == "all-reduce" and on_gpu:
+        problem = "on a GPU the gradients of a step are one CUDA graph, which MPI cannot join"
+    if overlap == "on" and problem:
+        raise ExchangeError(
+            f"trial.exchange.overlap: is on, and {problem}", "use `overlap: auto`, or average gradients by nccl"
+        )
+    large = len(flat) * flat.gradients.element_size() > bucket_bytes
+    return not problem and comm.size > 1 and (overlap == "on" or (overlap == "auto" and large))

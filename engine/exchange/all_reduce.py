@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
 from mpi4py import MPI
-from numpy.typing import NDArray
+from torch import Tensor
 from torch.optim import Optimizer
 
-from engine.data.shards import share
+from engine.exchange.buckets import Buckets, Sent
+from engine.exchange.staging import Staging
+from engine.exchange.sums import SumOverRanks
 from engine.flat import FlatParameters
 from engine.phases import Phases
-
-Buffer = NDArray[Any]
-SumOverRanks = Callable[[Buffer], None]
-"""Replaces a buffer [count] by its sum over all ranks, the same to the last bit on each; collective."""
-
 
 Averaged = Literal["gradients", "weights"]
 
 
 class Averaging(ABC):
-    """A step of ranks that average gradients or weights, and each apply what they know themselves."""
+    """A step of ranks that average gradients or weights, and each apply what they know themselves.
 
-    def __init__(self, flat: FlatParameters, optimizer: Optimizer, phases: Phases, average: Averaged) -> None:
+    With `bucket_bytes` gradients are averaged in buckets of about that size, sent while others are computed.
+    """
+
+    def __init__(
+        self,
+        flat: FlatParameters,
+        optimizer: Optimizer,
+        phases: Phases,
+        average: Averaged,
+        bucket_bytes: int | None = None,
+    ) -> None:
         self._flat, self._optimizer, self._phases, self._average = flat, optimizer, phases, average
+        self._buckets = Buckets(flat, self._launch, bucket_bytes) if bucket_bytes else None
+        self.overlapped = self._buckets is not None
 
     def warm_up(self) -> None:
         """Sum the gradients once, which the next step computes anew."""
@@ -46,11 +53,13 @@ class Averaging(ABC):
     def _mean(self, name: Averaged) -> None:
         """Replace the buffer of that name by its mean over the ranks."""
 
+    @abstractmethod
+    def _launch(self, part: Tensor) -> Sent:
+        """Begin what `_mean` ends for a part of the gradients."""
+
 
 class AllReduce(Averaging):
-    """Gradients or weights averaged over host buffers by a sum over ranks of one kind or another."""
-
-    on_device = False
+    """Gradients or weights averaged by a sum over ranks of one kind or another; in buckets by MPI's own only."""
 
     def __init__(
         self,
@@ -60,82 +69,42 @@ class AllReduce(Averaging):
         phases: Phases,
         average: Averaged,
         sum_over_ranks: SumOverRanks,
+        staging: Staging,
+        bucket_bytes: int | None = None,
     ) -> None:
-        super().__init__(flat, optimizer, phases, average)
         self._comm, self._sum_over_ranks = comm, sum_over_ranks
+        self._staging, self.staging = staging, staging.name
+        self.on_device = comm.size == 1
+        super().__init__(flat, optimizer, phases, average, bucket_bytes)
 
     def start(self) -> None:
         """Give every rank the weights of rank 0."""
-        self._flat.to_host("weights")
-        self._comm.Bcast(self._flat.host_weights, root=0)
-        self._flat.from_host("weights")
+        self._comm.Bcast(self._staging.message(self._staging.take("weights")), root=0)
+        self._staging.give("weights")
 
     def _mean(self, name: Averaged) -> None:
         if self._comm.size == 1:
             return
         with self._phases("all-reduce"):
-            self._flat.to_host(name)
-            buffer = self._flat.host_weights if name == "weights" else self._flat.host_gradients
-            self._sum_over_ranks(buffer)
-            np.multiply(buffer, 1 / self._comm.size, out=buffer)
-            self._flat.from_host(name)
+            if self._buckets and name == "gradients":
+                self._buckets.finish()
+                buffer = self._staging.buffer(name)
+            else:
+                buffer = self._staging.take(name)
+                self._sum_over_ranks(buffer)
+            buffer.mul_(1 / self._comm.size)
+            self._staging.give(name)
+
+    def _launch(self, part: Tensor) -> Sent:
+        return _SentByMpi(self._comm.Iallreduce(MPI.IN_PLACE, self._staging.message(part)))
 
 
-def mpi_sum(comm: MPI.Comm) -> SumOverRanks:
-    """MPI's own all-reduce, which picks its algorithm by the size of the message and the place of the ranks."""
-    return lambda buffer: comm.Allreduce(MPI.IN_PLACE, buffer)
+class _SentByMpi:
+    def __init__(self, request: MPI.Request) -> None:
+        self._request = request
 
+    def poll(self) -> None:
+        self._request.Test()
 
-def reduce_and_broadcast(comm: MPI.Comm) -> SumOverRanks:
-    """All to rank 0, which adds up, and back."""
-
-    def sum_over_ranks(buffer: Buffer) -> None:
-        if comm.rank == 0:
-            comm.Reduce(MPI.IN_PLACE, buffer, root=0)
-        else:
-            comm.Reduce(buffer, None, root=0)
-        comm.Bcast(buffer, root=0)
-
-    return sum_over_ranks
-
-
-def ring_sum(comm: MPI.Comm) -> SumOverRanks:
-    """A reduce-scatter and an all-gather along a ring: each rank sends 2 (n - 1) / n of the buffer, to its right.
-
-    After Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009.
-    """
-    rank, ranks = comm.rank, comm.size
-    left, right = (rank - 1) % ranks, (rank + 1) % ranks
-
-    def sum_over_ranks(buffer: Buffer) -> None:
-        bounds = [share(0, len(buffer), part, ranks) for part in range(ranks)]
-        parts = [buffer[start:stop] for start, stop in bounds]
-        arrived = np.empty(max(map(len, parts)), buffer.dtype)
-        for turn in range(ranks - 1):
-            going, coming = parts[(rank - turn) % ranks], parts[(rank - turn - 1) % ranks]
-            comm.Sendrecv(going, right, recvbuf=arrived[: len(coming)], source=left)
-            coming += arrived[: len(coming)]
-        for turn in range(ranks - 1):
-            going, coming = parts[(rank + 1 - turn) % ranks], parts[(rank - turn) % ranks]
-            comm.Sendrecv(going, right, recvbuf=coming, source=left)
-
-    return sum_over_ranks
-
-
-def hierarchical_sum(comm: MPI.Comm, on_host: MPI.Comm | None = None) -> SumOverRanks:
-    """Within each host to its first rank, over the hosts between these, and within each host again.
-
-    `on_host` is this rank's part of a partition of `comm`; ranks that share memory unless given. Collective.
-    """
-    near = comm.Split_type(MPI.COMM_TYPE_SHARED, comm.rank) if on_host is None else on_host
-    firsts = comm.Split(0 if near.rank == 0 else MPI.UNDEFINED, comm.rank)
-
-    def sum_over_ranks(buffer: Buffer) -> None:
-        if near.rank == 0:
-            near.Reduce(MPI.IN_PLACE, buffer, root=0)
-            firsts.Allreduce(MPI.IN_PLACE, buffer)
-        else:
-            near.Reduce(buffer, None, root=0)
-        near.Bcast(buffer, root=0)
-
-    return sum_over_ranks
+    def wait(self) -> None:
+        self._request.Wait()

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from engine.errors import ClearError
+
+
+class ExchangeError(ClearError):
+    """The asked-for exchange cannot be had with these ranks on these devices."""
+
+    kind = "exchange"
+
 
 class Exchange(Protocol):
     """How ranks combine what they learned.
@@ -15,9 +23,15 @@ class Exchange(Protocol):
     the flat gradients this rank's part of the step, scaled so that the mean over ranks is the gradient of the mean
     loss; for any rank count and any split of the images its result equals single-process training on the same global
     batch within rounding. Values that are not finite pass through like any others. Phases are timed by the exchange.
+
+    An exchange that is `overlapped` sends gradients already while `FlatParameters.compute_gradients` runs: each such
+    call must be followed by `step` or `warm_up`, and the buffer be left alone between the two. A rank without a part in
+    a step zeroes the buffer instead of the call.
     """
 
     on_device: bool  # whether `step` does nothing but queue work on the GPU's stream: then a CUDA graph can hold it
+    overlapped: bool  # whether gradients are sent while others are computed
+    staging: str  # where messages lie: "direct" in the device's memory, "host" in the host's
 
     def start(self) -> None:
         """Give every rank the weights of rank 0."""

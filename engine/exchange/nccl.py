@@ -6,26 +6,22 @@ from collections import defaultdict
 
 import torch
 from mpi4py import MPI
-from torch import distributed
+from torch import Tensor, distributed
 from torch._C._distributed_c10d import TCPStore
 from torch.optim import Optimizer
 
-from engine.errors import ClearError
 from engine.exchange.all_reduce import Averaged, Averaging
+from engine.exchange.base import ExchangeError
+from engine.exchange.buckets import Sent
 from engine.flat import FlatParameters
 from engine.phases import Phases
-
-
-class ExchangeError(ClearError):
-    """The asked-for exchange cannot be had with these ranks on these devices."""
-
-    kind = "exchange"
 
 
 class Nccl(Averaging):
     """Gradients or weights averaged by NCCL's all-reduce, in the order of the stream. Needs a GPU for every rank."""
 
     on_device = True
+    staging = "direct"
 
     def __init__(
         self,
@@ -34,6 +30,7 @@ class Nccl(Averaging):
         optimizer: Optimizer,
         phases: Phases,
         average: Averaged,
+        bucket_bytes: int | None = None,
     ) -> None:
         problem = why_not_nccl(comm, flat.weights.device)
         if problem:
@@ -41,17 +38,56 @@ class Nccl(Averaging):
                 f"trial.exchange.method: nccl needs a GPU for every rank, and {problem}",
                 "use `exchange: auto`, or fewer workers",
             )
-        super().__init__(flat, optimizer, phases, average)
-        _join(comm, flat.weights.device)
+        self._group = _Group(comm, flat.weights.device)
+        super().__init__(flat, optimizer, phases, average, bucket_bytes)
 
     def start(self) -> None:
         """Give every rank the weights of rank 0."""
         distributed.broadcast(self._flat.weights, src=0)
 
     def _mean(self, name: Averaged) -> None:
-        buffer = self._flat.weights if name == "weights" else self._flat.gradients
         with self._phases("all-reduce"):
-            distributed.all_reduce(buffer, op=distributed.ReduceOp.AVG)
+            if self._buckets and name == "gradients":
+                self._buckets.finish()
+            else:
+                self._group.mean(self._flat.on_device(name))
+
+    def _launch(self, part: Tensor) -> Sent:
+        return _SentByTorch(self._group.begin_mean(part))
+
+
+class _Group:
+    """The ranks as torch sees them: over NCCL on GPUs, over Gloo on CPUs, where only tests have it."""
+
+    def __init__(self, comm: MPI.Comm, device: torch.device) -> None:
+        _join(comm, device)
+        self._on_gpu, self._ranks = device.type == "cuda", comm.size
+
+    def mean(self, buffer: Tensor) -> None:
+        """Replace a buffer by its mean over the ranks."""
+        distributed.all_reduce(self._scaled(buffer), self._operation())
+
+    def begin_mean(self, buffer: Tensor) -> distributed.Work:
+        """The same, on a stream beside."""
+        work: distributed.Work = distributed.all_reduce(self._scaled(buffer), self._operation(), async_op=True)
+        return work
+
+    def _operation(self) -> distributed.ReduceOp.RedOpType:
+        return distributed.ReduceOp.AVG if self._on_gpu else distributed.ReduceOp.SUM  # Gloo has sums only
+
+    def _scaled(self, buffer: Tensor) -> Tensor:
+        return buffer if self._on_gpu else buffer.mul_(1 / self._ranks)
+
+
+class _SentByTorch:
+    def __init__(self, work: distributed.Work) -> None:
+        self._work = work
+
+    def poll(self) -> None:
+        """Nothing to do: NCCL and Gloo go on by themselves."""
+
+    def wait(self) -> None:
+        self._work.wait()
 
 
 def why_not_nccl(comm: MPI.Comm, device: torch.device) -> str:
@@ -87,4 +123,11 @@ def _join(comm: MPI.Comm, device: torch.device) -> None:
     port = comm.bcast(store.port if store else None)
     if store is None:
         store = TCPStore(address, port, is_master=False)
-    distributed.init_process_group("nccl", store=store, rank=comm.rank, world_size=comm.size, device_id=device)
+    on_gpu = device.type == "cuda"
+    distributed.init_process_group(
+        "nccl" if on_gpu else "gloo",
+        store=store,
+        rank=comm.rank,
+        world_size=comm.size,
+        device_id=device if on_gpu else None,
+    )

@@ -2,49 +2,94 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+
+import torch
 from mpi4py import MPI
+from torch import Tensor
 from torch.optim import Optimizer
 
-from engine.flat import FlatParameters, host_rows
+from engine.exchange.staging import Staging
+from engine.flat import FlatParameters
 from engine.phases import Phases
 
 SERVER = 0
+# On two cores, at 0.5 to 100 MB over 2 to 4 ranks, smaller pieces were slower. Larger ones, up to the whole message,
+# were as fast within what runs differ by, and need as much more memory on rank 0.
+PIECE_BYTES = 1 << 20
+_IN_FLIGHT = 2  # pieces of each rank: one arrives while the one before is added
+_SENT_TO_EACH = 4  # up to so many ranks the server sends to each itself; over more MPI's broadcast goes by a tree
 
 
 class _ParameterServer:
-    """What both kinds share: rank 0's weights for all, over host buffers, one message each way a step."""
+    """What both kinds share: rank 0's weights for all, the mean of all ranks' parts on rank 0."""
 
     on_device = False
+    overlapped = False
 
-    def __init__(self, comm: MPI.Comm, flat: FlatParameters, optimizer: Optimizer, phases: Phases) -> None:
+    def __init__(
+        self, comm: MPI.Comm, flat: FlatParameters, optimizer: Optimizer, phases: Phases, staging: Staging
+    ) -> None:
         self._comm, self._flat, self._optimizer, self._phases = comm, flat, optimizer, phases
+        self._staging, self.staging = staging, staging.name
         self._is_server = comm.rank == SERVER
-        self._received = host_rows(comm.size, flat.host_weights) if self._is_server else None
+        length = max(1, PIECE_BYTES // flat.weights.element_size())
+        self._pieces = {name: torch.split(staging.buffer(name), length) for name in ("gradients", "weights")}
+        if self._is_server:
+            slots = min(_IN_FLIGHT, len(self._pieces["weights"]))
+            shape = (comm.size - 1, slots, min(length, len(flat)))
+            self._arriving = torch.empty(shape, dtype=flat.weights.dtype, device=staging.buffer("weights").device)
 
     def start(self) -> None:
         """Give every rank the weights of rank 0."""
-        self._flat.to_host("weights")
+        self._staging.take("weights")
         self._broadcast()
 
     def warm_up(self) -> None:
-        """Gather and broadcast once; the weights come back as they are."""
-        self._flat.to_host("weights")
-        self._comm.Gather(self._flat.host_weights, self._received, root=SERVER)
+        """Gather the gradients, which the next step computes anew, and broadcast the weights, which stay as they are.
+
+        Every rank has rank 0's weights at that time.
+        """
+        self._gather_mean("gradients")
+        self._staging.take("weights")
         self._broadcast()
 
-    def _gather(self, name: str) -> None:
+    def _gather_mean(self, name: str) -> None:
+        """On rank 0 the mean over all ranks replaces the buffer of that name."""
+        pieces = self._pieces[name]
         with self._phases("gather"):
-            self._flat.to_host(name)
-            source = self._flat.host_weights if name == "weights" else self._flat.host_gradients
-            self._comm.Gather(source, self._received, root=SERVER)
+            self._staging.take(name)
+            if not self._is_server:
+                MPI.Request.Waitall([self._sending(piece) for piece in pieces])
+                return
+            others = range(self._comm.size - 1)
+            arriving = [[self._receiving(other, number, pieces) for number in range(_IN_FLIGHT)] for other in others]
+        self._add_up(pieces, arriving)
 
-    def _average(self, name: str) -> None:
-        """The mean of what was gathered, on rank 0 only, summed in the order of ranks."""
-        with self._phases("average"):
-            if self._received is not None:
-                target = self._flat.host_weights if name == "weights" else self._flat.host_gradients
-                np.mean(self._received, axis=0, out=target)
+    def _add_up(self, pieces: Sequence[Tensor], arriving: list[list[MPI.Request]]) -> None:
+        """Each piece, in the order of ranks, while later ones arrive: the sum has the same bits in every run."""
+        part = 1 / self._comm.size
+        for number, own in enumerate(pieces):
+            slot = number % _IN_FLIGHT
+            with self._phases("average"):
+                own.mul_(part)
+            for other, requests in enumerate(arriving):
+                with self._phases("gather"):
+                    requests[slot].Wait()
+                with self._phases("average"):
+                    own.add_(self._arriving[other, slot, : len(own)], alpha=part)
+                    self._staging.settle()
+                requests[slot] = self._receiving(other, number + _IN_FLIGHT, pieces)
+
+    def _sending(self, piece: Tensor) -> MPI.Request:
+        return self._comm.Isend(self._staging.message(piece), SERVER)
+
+    def _receiving(self, other: int, number: int, pieces: Sequence[Tensor]) -> MPI.Request:
+        """Piece `number` of rank `other` + 1 on its way; nothing after the last one."""
+        if number >= len(pieces):
+            return MPI.REQUEST_NULL
+        place = self._arriving[other, number % _IN_FLIGHT, : len(pieces[number])]
+        return self._comm.Irecv(self._staging.message(place), other + 1)
 
     def _update(self) -> None:
         with self._phases("update"):
@@ -52,8 +97,14 @@ class _ParameterServer:
 
     def _broadcast(self) -> None:
         with self._phases("broadcast"):
-            self._comm.Bcast(self._flat.host_weights, root=SERVER)
-            self._flat.from_host("weights")
+            comm, message = self._comm, self._staging.message(self._staging.buffer("weights"))
+            if comm.size > _SENT_TO_EACH:
+                comm.Bcast(message, root=SERVER)
+            elif self._is_server:
+                MPI.Request.Waitall([comm.Isend(message, other) for other in range(1, comm.size)])
+            else:
+                comm.Recv(message, SERVER)
+            self._staging.give("weights")
 
 
 class GradientServer(_ParameterServer):
@@ -61,12 +112,11 @@ class GradientServer(_ParameterServer):
 
     def step(self, combine: bool = True) -> None:  # noqa: ARG002 - gradients are combined at each step
         """Gather gradients, average and apply them on rank 0, broadcast the weights."""
-        self._gather("gradients")
-        self._average("gradients")
+        self._gather_mean("gradients")
         if self._is_server:
-            self._flat.from_host("gradients")
+            self._staging.give("gradients")
             self._update()
-            self._flat.to_host("weights")
+            self._staging.take("weights")
         self._broadcast()
 
 
@@ -78,6 +128,5 @@ class WeightServer(_ParameterServer):
         self._update()
         if not combine:
             return
-        self._gather("weights")
-        self._average("weights")
+        self._gather_mean("weights")
         self._broadcast()

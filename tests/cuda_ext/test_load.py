@@ -102,8 +102,8 @@ def test_many_ranks_that_start_at_once_build_nothing(package: Path) -> None:
     before = state()
     environment = {**os.environ, "PYTHONPATH": str(package.parent), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", "import cuda_ext; print(cuda_ext.fused_linear.__name__)"]
-    ranks = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(8)]
-    assert [rank.communicate()[0] for rank in ranks] == ["fused_linear\n"] * 8
+    ranks = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    assert [rank.communicate()[0] for rank in ranks] == ["fused_linear\n"] * 4
     assert state() == before
 
 
@@ -120,14 +120,18 @@ def test_a_killed_build_leaves_the_operators_as_they_were_and_does_not_hinder_th
     assert (package / artifact.LIBRARY).read_bytes() == before
     assert artifact.problem(package) is None
     (package / artifact.LIBRARY).unlink()
+    for source in (package / "csrc").glob("*.cpp"):
+        source.write_text("")  # which compile in no time
     done = python(package, "-m", "cuda_ext.build", "--no-cuda")
     assert done.stdout == f"built the operators for CPUs, for torch {version('torch')}\n", done.stderr
-    assert artifact.problem(package) is None
+    done = python(package, "-c", "from cuda_ext import artifact; print(artifact.problem())")
+    assert done.stdout == "None\n"
     assert not [file.name for file in package.iterdir() if file.name.startswith(f"{artifact.LIBRARY}.")]
 
 
 def test_a_failing_compiler_is_one_error(package: Path) -> None:
-    (package / "csrc" / "operators.cpp").write_text("#error no good\n")
+    for source in (package / "csrc").glob("*.cpp"):
+        source.write_text("#error no good\n")
     done = python(package, "-m", "cuda_ext.build", "--no-cuda")
     assert done.returncode == 1
     assert done.stderr.startswith("error: the compiler failed\n")
@@ -143,7 +147,8 @@ def test_nothing_is_built_where_nothing_is_needed(package: Path) -> None:
 def test_operators_of_the_other_kind_are_not_what_is_needed(package: Path) -> None:
     note = json.loads((package / artifact.NOTE).read_text())
     asked = "--no-cuda" if note["cuda"] else "--cuda"
-    (package / "csrc" / "operators.cpp").write_text("#error built\n")
+    for source in (package / "csrc").glob("*.cpp"):
+        source.write_text("#error built\n")
     (package / artifact.NOTE).write_text(json.dumps({**note, "sources": artifact_digest(package, note["cuda"])}))
     assert python(package, "-m", "cuda_ext.build", "--if-needed").returncode == 0
     assert python(package, "-m", "cuda_ext.build", "--if-needed", asked).returncode == 1

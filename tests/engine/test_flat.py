@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from cuda_ext import FusedLinear
-from engine.flat import FlatParameters, host_rows
+from engine.flat import FlatParameters
 
 
 def network() -> nn.Sequential:
@@ -76,9 +76,38 @@ def test_parameters_of_several_types_or_none_are_refused() -> None:
         FlatParameters(nn.ReLU())
 
 
-def test_rows_for_every_rank_have_the_type_and_length_of_one() -> None:
-    rows = host_rows(3, np.zeros(5, np.float32))
-    assert (rows.shape, str(rows.dtype)) == ((3, 5), "float32")
+def test_what_does_not_require_gradients_stays_out() -> None:
+    module = network()
+    frozen = module.get_parameter("0.weight").requires_grad_(False)
+    before = frozen.clone()
+    flat = FlatParameters(module)
+    assert len(flat) == 4 + 4 * 2 + 2
+    flat.weights.zero_()
+    assert torch.equal(frozen, before)
+    loss = module(torch.ones(5, 3)).sum()
+    flat.compute_gradients(loss, torch.ones_like(loss))
+    assert frozen.grad is None
+    assert flat.gradients[-2:].tolist() == [5, 5]
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_computed_gradients_replace_those_before_and_are_zero_where_the_loss_does_not_reach(watched: bool) -> None:
+    module, plain = network(), network()
+    flat = FlatParameters(module)
+    completed: list[int] = []
+    if watched:
+        flat.watch(completed.append)
+    flat.gradients.fill_(7)
+    inputs = torch.ones(5, 3)
+    loss = module[:2](inputs).sum()
+    flat.compute_gradients(loss, torch.full_like(loss, 0.5))
+    torch.autograd.backward(plain[:2](inputs).sum() / 2)
+    expected = [torch.zeros_like(p) if p.grad is None else p.grad for p in plain.parameters()]
+    assert torch.allclose(flat.gradients, torch.cat([gradient.flatten() for gradient in expected]))
+    assert not flat.gradients[-(4 * 2 + 2) :].any()
+    assert sorted(completed) == ([0, 1] if watched else [])
+    torch.autograd.backward(module(inputs).sum())
+    assert len(completed) == (2 if watched else 0), "only its own passes are told of"
 
 
 def test_a_parameter_stored_by_columns_stays_so() -> None:

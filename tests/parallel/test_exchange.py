@@ -10,9 +10,11 @@ adaptive step is not.)
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,9 +24,20 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.config import ExchangeConfig
+from engine.config import ExchangeConfig, Overlap
 from engine.data.shards import share
-from engine.exchange import Exchange, ExchangeError, chosen_method, hierarchical_sum, make_exchange
+from engine.exchange import (
+    Exchange,
+    ExchangeError,
+    Staging,
+    chosen_method,
+    hierarchical_sum,
+    make_exchange,
+    nccl,
+    parameter_server,
+)
+from engine.exchange.all_reduce import Averaged
+from engine.exchange.buckets import Buckets
 from engine.flat import FlatParameters
 from engine.phases import Phases
 
@@ -61,30 +74,59 @@ MakeRank = Callable[..., Rank]
 
 
 METHODS = ("parameter-server", "all-reduce", "ring", "hierarchical", "reduce-broadcast")
+BUCKET_BYTES = 30  # makes three buckets of the network's 39 weights in double precision
 
 
-@pytest.fixture(params=[(method, average) for method in METHODS for average in ("gradients", "weights")])
+@dataclass(frozen=True)
+class Case:
+    """An exchange: its method, what it averages, whether MPI gets tensors, whether it overlaps."""
+
+    method: str
+    average: Averaged
+    direct: bool = False
+    overlap: Overlap = "off"
+
+    def __str__(self) -> str:
+        where = "direct" if self.direct else "host"
+        return f"{self.method}-{self.average}-{where}{'-overlapped' if self.overlap == 'on' else ''}"
+
+
+AVERAGES: tuple[Averaged, ...] = ("gradients", "weights")
+CASES = [
+    *(Case(method, average, direct) for method in METHODS for average in AVERAGES for direct in (False, True)),
+    *(Case("all-reduce", "gradients", direct, "on") for direct in (False, True)),
+]
+on_each_communicator = pytest.mark.parametrize("comm", ["self", "world", "duplicate", "reversed"], indirect=True)
+on_all_ranks = pytest.mark.parametrize("comm", ["reversed"], indirect=True)  # where rank 0 is not the world's
+
+
+@pytest.fixture(params=CASES, ids=str)
 def make_rank(request: pytest.FixtureRequest, comm: MPI.Comm) -> MakeRank:
     """Makes this rank's part of an exchange that is not started yet."""
+    return functools.partial(rank_of, request.param, comm)
 
-    def make(momentum: float = 0.0, weight_decay: float = 0.0, seed: int = 0) -> Rank:
-        module, phases = network(seed), Phases()
-        flat = FlatParameters(module)
-        optimizer = torch.optim.SGD([flat.optimizable()], lr=RATE, momentum=momentum, weight_decay=weight_decay)
-        method, average = request.param
-        return Rank(module, flat, make_exchange(method, average, comm, flat, optimizer, phases), phases, average)
 
-    return make
+def rank_of(case: Case, comm: MPI.Comm, momentum: float = 0.0, weight_decay: float = 0.0, seed: int = 0) -> Rank:
+    module, phases = network(seed), Phases()
+    flat = FlatParameters(module)
+    optimizer = torch.optim.SGD([flat.optimizable()], lr=RATE, momentum=momentum, weight_decay=weight_decay)
+    settings: dict[str, Any] = {"overlap": case.overlap, "bucket_bytes": BUCKET_BYTES, "direct": case.direct}
+    exchange = make_exchange(case.method, case.average, comm, flat, optimizer, phases, **settings)
+    assert exchange.overlapped == (case.overlap == "on" and comm.size > 1)
+    return Rank(module, flat, exchange, phases, case.average)
 
 
 def compute(rank: Rank, comm: MPI.Comm, start: int, stop: int) -> None:
     """This rank's part of the gradients of a step, scaled as the contract says."""
-    rank.flat.gradients.zero_()
     mine = share(start, stop, comm.rank, comm.size)
     if mine[0] < mine[1]:
-        torch.autograd.backward(loss_sum(rank.module, *mine) * (comm.size / (stop - start)))
+        loss = loss_sum(rank.module, *mine)
+        rank.flat.compute_gradients(loss, torch.full_like(loss, comm.size / (stop - start)))
+    else:
+        rank.flat.gradients.zero_()
 
 
+@functools.cache
 def alone(momentum: float, weight_decay: float) -> list[NDArray[np.float64]]:
     """All weights after each step of a single process, by the textbook's formulas."""
     module = network()
@@ -101,28 +143,37 @@ def alone(momentum: float, weight_decay: float) -> list[NDArray[np.float64]]:
     return history
 
 
-def assert_same_everywhere(rank: Rank, comm: MPI.Comm) -> None:
-    everyones = comm.allgather(rank.flat.weights.numpy().tobytes())
+def assert_same_everywhere(comm: MPI.Comm, *found: Tensor) -> None:
+    everyones = comm.allgather(b"".join(one.numpy().tobytes() for one in found))
     assert all(one == everyones[0] for one in everyones)
 
 
+def assert_single_process_training(rank: Rank, comm: MPI.Comm, momentum: float, weight_decay: float) -> None:
+    rank.exchange.start()
+    start, found = 0, []
+    for count, expected in zip(STEPS, alone(momentum, weight_decay), strict=True):
+        compute(rank, comm, start, start + count)
+        rank.exchange.step()
+        assert np.abs(rank.flat.weights.numpy() - expected).max() < 1e-12
+        found.append(rank.flat.weights.clone())
+        start += count
+    assert_same_everywhere(comm, *found)
+
+
+@on_each_communicator
+def test_it_is_single_process_training_on_the_same_global_batch(make_rank: MakeRank, comm: MPI.Comm) -> None:
+    assert_single_process_training(make_rank(0.9, 0.01), comm, 0.9, 0.01)
+
+
+@on_all_ranks
 class TestExchange:
     """Every exchange passes the same."""
 
-    @pytest.mark.parametrize("momentum", [0.0, 0.9])
-    @pytest.mark.parametrize("weight_decay", [0.0, 0.01])
-    def test_it_is_single_process_training_on_the_same_global_batch(
+    @pytest.mark.parametrize(("momentum", "weight_decay"), [(0.0, 0.0), (0.9, 0.0), (0.0, 0.01)])
+    def test_it_is_single_process_training_also_without_momentum_or_decay(
         self, make_rank: MakeRank, comm: MPI.Comm, momentum: float, weight_decay: float
     ) -> None:
-        rank = make_rank(momentum, weight_decay)
-        rank.exchange.start()
-        start = 0
-        for count, expected in zip(STEPS, alone(momentum, weight_decay), strict=True):
-            compute(rank, comm, start, start + count)
-            rank.exchange.step()
-            assert np.abs(rank.flat.weights.numpy() - expected).max() < 1e-12
-            assert_same_everywhere(rank, comm)
-            start += count
+        assert_single_process_training(make_rank(momentum, weight_decay), comm, momentum, weight_decay)
 
     def test_it_starts_with_the_weights_of_rank_0(self, make_rank: MakeRank, comm: MPI.Comm) -> None:
         rank = make_rank(seed=comm.rank)
@@ -142,21 +193,25 @@ class TestExchange:
         rank.exchange.step()
         assert np.abs(rank.flat.weights.numpy() - alone(0.9, 0.0)[0]).max() < 1e-12
 
-    @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
     def test_what_is_not_finite_on_one_rank_arrives_on_all_and_stays_in_its_place(
-        self, make_rank: MakeRank, comm: MPI.Comm, value: float
+        self, make_rank: MakeRank, comm: MPI.Comm
     ) -> None:
         rank = make_rank()
         rank.exchange.start()
-        compute(rank, comm, 0, 12)
-        if comm.rank == comm.size - 1:
-            rank.flat.gradients[1] = value
+        values = [math.nan, math.inf, -math.inf]
+        start = [1.0, 1.0, 1.0] if comm.rank == comm.size - 1 else [0.0, 0.0, 0.0]
+        loss = loss_sum(rank.module, *share(0, 12, comm.rank, comm.size))
+        bias = next(parameter for parameter in rank.module.parameters() if parameter.dim() == 1)
+        for place, (value, here) in enumerate(zip(values, start, strict=True)):
+            if here:
+                loss = loss + bias[place] * value
+        rank.flat.compute_gradients(loss, torch.full_like(loss, comm.size / 12))
         rank.exchange.step()
         weights = rank.flat.weights.numpy()
-        assert repr(float(weights[1])) == repr(-value if math.isinf(value) else value)
-        others = np.delete(weights, 1), np.delete(alone(0.0, 0.0)[0], 1)
+        assert repr(weights[20:23].tolist()) == repr([math.nan, -math.inf, math.inf])
+        others = np.delete(weights, [20, 21, 22]), np.delete(alone(0.0, 0.0)[0], [20, 21, 22])
         assert np.abs(others[0] - others[1]).max() < 1e-12
-        assert_same_everywhere(rank, comm)
+        assert_same_everywhere(comm, rank.flat.weights)
 
     def test_the_same_steps_give_the_same_bits(self, make_rank: MakeRank, comm: MPI.Comm) -> None:
         found = []
@@ -190,7 +245,7 @@ class TestExchange:
         own = before - RATE * rank.flat.gradients
         rank.exchange.step(combine=False)
         if rank.average == "gradients":
-            assert_same_everywhere(rank, comm)
+            assert_same_everywhere(comm, rank.flat.weights)
             return
         assert torch.equal(rank.flat.weights, own)
         compute(rank, comm, 12, 24)
@@ -198,22 +253,116 @@ class TestExchange:
         expected = np.mean(comm.allgather(own.numpy()), axis=0)
         rank.exchange.step(combine=True)
         assert np.abs(rank.flat.weights.numpy() - expected).max() < 1e-12
-        assert_same_everywhere(rank, comm)
+        assert_same_everywhere(comm, rank.flat.weights)
 
 
+@pytest.mark.parametrize("direct", [False, True])
 @pytest.mark.parametrize("ranks_of_a_host", [1, 2, 3])
-def test_the_hierarchical_sum_goes_over_any_hosts(comm: MPI.Comm, ranks_of_a_host: int) -> None:
+@on_all_ranks
+def test_the_hierarchical_sum_goes_over_any_hosts(comm: MPI.Comm, ranks_of_a_host: int, direct: bool) -> None:
     on_host = comm.Split(comm.rank // ranks_of_a_host, comm.rank)
-    buffer = np.arange(7.0) + comm.rank
-    hierarchical_sum(comm, on_host)(buffer)
+    buffer = torch.arange(7.0) + comm.rank
+    hierarchical_sum(comm, Staging(FlatParameters(network()), direct), on_host)(buffer)
     assert buffer.tolist() == [comm.size * i + comm.size * (comm.size - 1) / 2 for i in range(7)]
     on_host.Free()
 
 
+@pytest.mark.parametrize("case", [Case("parameter-server", average, d) for average in AVERAGES for d in (False, True)])
+@on_all_ranks
+def test_a_server_takes_messages_in_pieces(case: Case, comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parameter_server, "PIECE_BYTES", 64)  # five pieces, the last one of 7 of 8 weights
+    assert_single_process_training(rank_of(case, comm, 0.9, 0.01), comm, 0.9, 0.01)
+
+
+@on_all_ranks
+def test_over_many_ranks_a_server_broadcasts_by_mpi(comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parameter_server, "_SENT_TO_EACH", 1)
+    assert_single_process_training(rank_of(Case("parameter-server", "gradients"), comm), comm, 0.0, 0.0)
+
+
+@on_all_ranks
+def test_a_parameter_that_the_loss_does_not_reach_has_no_gradient_and_holds_nobody_up(comm: MPI.Comm) -> None:
+    found = []
+    for case in (Case("all-reduce", "gradients"), Case("all-reduce", "gradients", overlap="on")):
+        rank = rank_of(case, comm)
+        rank.exchange.start()
+        last = rank.module.get_submodule("2")
+        before = rank.flat.weights.clone()
+        loss = rank.module[:2](INPUTS[comm.rank : comm.rank + 1]).sum()  # type: ignore[index]
+        rank.flat.gradients.fill_(7)
+        rank.flat.compute_gradients(loss, torch.ones_like(loss))
+        rank.exchange.step()
+        count = sum(parameter.numel() for parameter in last.parameters())
+        assert torch.equal(rank.flat.weights[-count:], before[-count:])
+        found.append(rank.flat.weights)
+    assert (found[0] - found[1]).abs().max() < 1e-12
+
+
+@on_all_ranks
+def test_buckets_are_sent_while_gradients_are_computed(comm: MPI.Comm, monkeypatch: pytest.MonkeyPatch) -> None:
+    rank = rank_of(Case("all-reduce", "gradients", overlap="on"), comm)
+    rank.exchange.start()
+    sent: list[int] = []
+    launch = Buckets._launch_next
+
+    def launch_next(buckets: Buckets) -> None:
+        sent.append(len(buckets))
+        launch(buckets)
+
+    monkeypatch.setattr(Buckets, "_launch_next", launch_next)
+    compute(rank, comm, 0, 12)
+    assert sent == ([3, 3, 3] if comm.size > 1 else [])
+    rank.exchange.step()
+    assert sent == ([3, 3, 3] if comm.size > 1 else [])
+
+
+def test_nccls_exchange_is_right_over_another_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the class does around NCCL, over Gloo on CPUs."""
+    comm = MPI.COMM_WORLD
+    monkeypatch.setattr(nccl, "why_not_nccl", lambda *_: "")
+    for case in (Case("nccl", "gradients"), Case("nccl", "weights"), Case("nccl", "gradients", overlap="on")):
+        assert_single_process_training(rank_of(case, comm, 0.9, 0.01), comm, 0.9, 0.01)
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize(
+    ("method", "average", "told"),
+    [
+        ("ring", "gradients", "ring sends gradients when all are there"),
+        ("all-reduce", "weights", "weights are averaged, which change only when all gradients are there"),
+    ],
+)
+def test_overlapping_is_refused_where_it_cannot_be(method: str, average: Averaged, told: str) -> None:
+    flat = FlatParameters(network())
+    optimizer = torch.optim.SGD([flat.optimizable()], lr=RATE)
+    with pytest.raises(ExchangeError, match=f"trial.exchange.overlap: is on, and {told}"):
+        make_exchange(method, average, MPI.COMM_WORLD, flat, optimizer, Phases(), overlap="on")
+
+
+@pytest.mark.parametrize(("bucket_bytes", "expected"), [(39 * 8 - 1, True), (39 * 8, False)])
+@on_all_ranks
+def test_auto_overlaps_more_than_one_bucket(comm: MPI.Comm, bucket_bytes: int, expected: bool) -> None:
+    for method in METHODS:
+        flat = FlatParameters(network())
+        optimizer = torch.optim.SGD([flat.optimizable()], lr=RATE)
+        made = make_exchange(method, "gradients", comm, flat, optimizer, Phases(), bucket_bytes=bucket_bytes)
+        assert made.overlapped == (expected and method == "all-reduce" and comm.size > 1)
+
+
+def test_what_stays_on_the_device_may_be_captured() -> None:
+    flat = FlatParameters(network())
+    optimizer = torch.optim.SGD([flat.optimizable()], lr=RATE)
+    for comm in (MPI.COMM_SELF, MPI.COMM_WORLD):
+        made = make_exchange("all-reduce", "gradients", comm, flat, optimizer, Phases())
+        assert (made.on_device, made.staging) == (comm.size == 1, "host")
+
+
+@on_all_ranks
 def test_auto_is_the_all_reduce_on_cpus(comm: MPI.Comm) -> None:
     assert chosen_method(ExchangeConfig(), comm, FlatParameters(network())) == "all-reduce"
 
 
+@on_all_ranks
 def test_nccl_is_refused_on_cpus(comm: MPI.Comm) -> None:
     flat = FlatParameters(network())
     optimizer = torch.optim.SGD([flat.optimizable()], lr=RATE)

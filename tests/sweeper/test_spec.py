@@ -254,7 +254,8 @@ def test_a_model_that_cannot_learn_the_data_is_refused_with_what_it_can() -> Non
 
 
 def test_a_group_of_fields_is_swept_by_its_members() -> None:
-    told = "space.exchange: is a group of fields; write exchange.method or exchange.average or exchange.every"
+    members = "exchange.method or exchange.average or exchange.every or exchange.overlap"
+    told = f"space.exchange: is a group of fields; write {members}"
     assert faults(written({"exchange": ["gradients"]})) == [told]
 
 
