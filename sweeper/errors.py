@@ -31,10 +31,20 @@ class StoreError(SweeperError):
     kind = "store"
 
 
+class LostTrialError(StoreError):
+    """A trial that is no longer this attempt's: it has ended, or was given to somebody else."""
+
+
 class NotFoundError(SweeperError):
     """No sweep or trial of that name, or more than one."""
 
     kind = "not-found"
+
+
+class RepeatedError(SweeperError):
+    """A spec that the store has a sweep of already."""
+
+    kind = "repeated"
 
 
 class LaunchError(SweeperError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,8 +13,9 @@ from typing import Protocol
 
 from engine.protocol import Ended, Evaluated, Failed, Point, Ready, Started
 from sweeper.curve import CurveSummary, LossPoint, summarize
-from sweeper.errors import StoreError
+from sweeper.errors import LostTrialError, StoreError
 from sweeper.gangs.base import Executor, Job, JobEvent, Seats, seats_of
+from sweeper.owner import is_gone, this_machine, this_process
 from sweeper.paths import checkpoints_folder, gang_log
 from sweeper.store import EvaluationRecord, GangRecord, Store, TrialRecord
 from sweeper.trial import TrialState
@@ -22,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 _POLL_S = 0.5
 _FLUSH_S = 1.0
+_LOOK_ROUND_S = 5.0  # between two looks at what others do: the lease is a minute
 INTERRUPTED = "interrupted"
 _STATES = {
     "completed": TrialState.COMPLETED,
@@ -76,35 +79,71 @@ class Scheduler:
         self._store, self._executor, self._observer, self._clock = store, executor, observer, clock
         self._interrupted, self._retries = interrupted, retries
         self._again: list[TrialRecord] = []
+        self._scheduler_id: str | None = None
+        self._looked_at = -math.inf
         self._running: dict[str, _Running] = {}
         self._seats_freed = True
 
     def run(self, sweep_id: str) -> None:
         """Run all pending trials, in the order of the plan as far as seats allow.
 
-        An interrupt, or any error, ends the running gangs, puts their trials back to pending with the points they
-        have reported, and is raised again.
+        Others may run trials of the sweep as well; it returns when none waits and none runs anywhere, and takes over
+        what those leave behind that go. An interrupt, or any error, ends the running gangs, puts their trials back to
+        pending with the points they have reported, and is raised again.
 
         Raises:
             StoreError: the store refuses.
             LaunchError: the executor cannot say what there is.
         """
-        waiting = self._store.trials(sweep_id, [TrialState.PENDING])
-        total = self._executor.capacity().total
+        self._scheduler_id = self._store.add_scheduler(this_machine(), this_process())
         try:
-            while waiting or self._running or self._again:
-                if self._interrupted():
-                    raise KeyboardInterrupt
-                waiting, self._again = [*self._again, *waiting], []
-                waiting = self._start_those_that_fit(waiting, total)
-                for event in self._executor.events(_POLL_S):
-                    self._handle(event)
-                self._write_points()
+            self._run_all(sweep_id)
         except BaseException:
             # First what was recorded, then the gangs: ending these may take a while, or not come to an end itself.
             self._give_back()
             self._executor.close()
             raise
+        finally:
+            with contextlib.suppress(StoreError):
+                self._store.end_lease(self._scheduler_id)
+
+    def _run_all(self, sweep_id: str) -> None:
+        total = self._executor.capacity().total
+        waiting: list[TrialRecord] = []
+        while True:
+            if self._interrupted():
+                raise KeyboardInterrupt
+            self._look_round(sweep_id)
+            if not waiting and not self._running and not self._again:
+                # All that was known of is done; others may have left something, or still be at it.
+                unfinished = self._store.trials(sweep_id, [TrialState.PENDING, TrialState.RUNNING])
+                waiting = [trial for trial in unfinished if trial.state is TrialState.PENDING]
+                self._seats_freed = True
+                if not unfinished:
+                    return
+            waiting, self._again = [*self._again, *waiting], []
+            waiting = self._start_those_that_fit(waiting, total)
+            for event in self._executor.events(_POLL_S):
+                self._handle(event)
+            self._write_points()
+
+    def _look_round(self, sweep_id: str) -> None:
+        """Now and then: keep the lease, hear of a wish to stop, and release what others have left behind."""
+        now = self._clock()
+        if now - self._looked_at < _LOOK_ROUND_S:
+            return
+        self._looked_at = now
+        assert self._scheduler_id
+        self._store.renew_lease(self._scheduler_id)
+        released = self._store.release_left_behind(sweep_id, lambda other: is_gone(other.host, other.process))
+        if released:
+            known = set(released)
+            pending = self._store.trials(sweep_id, [TrialState.PENDING])
+            self._again += [trial for trial in pending if trial.id in known]
+            self._seats_freed = True
+        if self._store.stop_is_asked(sweep_id):
+            for trial_id in self._running:
+                self._executor.stop(trial_id)
 
     def _start_those_that_fit(self, waiting: list[TrialRecord], total: Seats) -> list[TrialRecord]:
         if not self._seats_freed:
@@ -124,10 +163,10 @@ class Scheduler:
 
     def _start(self, trial: TrialRecord) -> bool:
         """Claim and begin a trial; False where another scheduler was first."""
-        attempt = self._store.claim(trial.id, lambda number: str(gang_log(trial.id, number)))
+        attempt = self._store.claim(trial.id, lambda number: str(gang_log(trial.id, number)), self._scheduler_id)
         if attempt is None:
             return False
-        claimed = replace(trial, state=TrialState.RUNNING, attempt=attempt)
+        claimed = replace(trial, state=TrialState.RUNNING, attempt=attempt, scheduler_id=self._scheduler_id)
         self._running[trial.id] = _Running(claimed, written_at=self._clock())
         self._observer.trial_started(claimed)
         self._executor.start(
@@ -180,10 +219,15 @@ class Scheduler:
         trial = running.trial
         self._write(running)
         summary = summarize(running.points)
-        self._store.finish(trial.id, trial.attempt, state, summary, reason=reason, traceback=traceback, phases=phases)
+        try:
+            self._store.finish(
+                trial.id, trial.attempt, state, summary, reason=reason, traceback=traceback, phases=phases
+            )
+            self._observer.trial_ended(_ended(trial, state, reason, summary))
+        except LostTrialError:
+            logger.warning("trial %s: was given to another scheduler meanwhile; its end here does not count", trial.id)
         del self._running[trial.id]
         self._seats_freed = True
-        self._observer.trial_ended(_ended(trial, state, reason, summary))
 
     def _try_again(self, running: _Running, failed: Failed) -> None:
         trial = running.trial
@@ -191,7 +235,7 @@ class Scheduler:
         self._store.release(trial.id, trial.attempt, failed.reason, TrialState.FAILED, failed.traceback)
         del self._running[trial.id]
         self._seats_freed = True
-        waiting = replace(trial, state=TrialState.PENDING)
+        waiting = replace(trial, state=TrialState.PENDING, scheduler_id=None)
         self._again.append(waiting)
         self._observer.attempt_failed(waiting, failed.reason)
 

@@ -23,8 +23,8 @@ class TrialState(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Whether the trial is over; an ended trial is never rewritten."""
-        return not TRANSITIONS[self]
+        """Whether the trial is over; what an ended one recorded is never rewritten."""
+        return self not in (TrialState.PENDING, TrialState.RUNNING)
 
 
 TRANSITIONS: dict[TrialState, frozenset[TrialState]] = {
@@ -42,7 +42,7 @@ TRANSITIONS: dict[TrialState, frozenset[TrialState]] = {
     TrialState.COMPLETED: frozenset(),
     TrialState.DIVERGED: frozenset(),
     TrialState.PRUNED: frozenset(),
-    TrialState.FAILED: frozenset(),
+    TrialState.FAILED: frozenset({TrialState.PENDING}),  # asked for by hand: another attempt, the old ones stay
     TrialState.CANCELLED: frozenset(),
 }
 

@@ -14,8 +14,8 @@ from engine.flat import FlatParameters
 from engine.phases import Phases
 
 SERVER = 0
-# On two cores, at 0.5 to 100 MB over 2 to 4 ranks, smaller pieces were slower. Larger ones, up to the whole message,
-# were as fast within what runs differ by, and need as much more memory on rank 0.
+# On two cores smaller pieces were slower at any size. Whole messages of 100 MB were 5 to 10 percent slower on 2 ranks,
+# 5 to 25 percent faster on 3 and 4, which had to share cores, and need their whole size again for each rank.
 PIECE_BYTES = 1 << 20
 _IN_FLIGHT = 2  # pieces of each rank: one arrives while the one before is added
 _SENT_TO_EACH = 4  # up to so many ranks the server sends to each itself; over more MPI's broadcast goes by a tree

@@ -24,6 +24,11 @@ COMMANDS = {
     "list": "sweeper.cli.list_sweeps:list_sweeps",
     "show": "sweeper.cli.show:show",
     "best": "sweeper.cli.best:best",
+    "resume": "sweeper.cli.resume:resume",
+    "rerun": "sweeper.cli.rerun:rerun",
+    "extend": "sweeper.cli.extend:extend",
+    "stop": "sweeper.cli.stop:stop",
+    "delete": "sweeper.cli.stop:delete",
     "import": "sweeper.cli.import_logs:import_logs",
     "doctor": "sweeper.cli.doctor:doctor",
 }

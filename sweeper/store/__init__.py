@@ -1,13 +1,21 @@
 """Where sweeps, trials and curves are kept: SQLite by default, PostgreSQL for many writers."""
 
 from sweeper.store.connection import is_missing
-from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, SweepRecord, TrialRecord
+from sweeper.store.records import (
+    AttemptRecord,
+    EvaluationRecord,
+    GangRecord,
+    SchedulerRecord,
+    SweepRecord,
+    TrialRecord,
+)
 from sweeper.store.store import Store, open_store
 
 __all__ = [
     "AttemptRecord",
     "EvaluationRecord",
     "GangRecord",
+    "SchedulerRecord",
     "Store",
     "SweepRecord",
     "TrialRecord",

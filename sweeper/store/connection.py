@@ -15,7 +15,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from sweeper.errors import StoreError
 
-SCHEMA_HEAD = "0001"
+SCHEMA_HEAD = "0002"
 _BUSY_TIMEOUT_S = 30
 _BUSY_PAUSE_S = 0.01
 

@@ -50,6 +50,17 @@ class SweepRecord:
 
 
 @dataclass(frozen=True)
+class SchedulerRecord:
+    """Whoever claims trials: the process that it is, as `sweeper.owner` writes that down, and the end of its lease."""
+
+    id: str
+    host: str
+    process: str
+    started_at: datetime
+    lease_until: datetime
+
+
+@dataclass(frozen=True)
 class TrialRecord:
     """A trial with what is kept of its curve; times are in seconds of training, `attempt` is its latest."""
 
@@ -73,6 +84,7 @@ class TrialRecord:
     area_seconds: float | None
     area_images: float | None
     area_steps: float | None
+    scheduler_id: str | None = None
 
     def area(self, over: str) -> float | None:
         """Area over "seconds", "images" or "steps"."""

@@ -13,10 +13,15 @@ from sweeper.store import tables
 from sweeper.trial import TrialSpec, TrialState, predecessors
 
 
+def trial_id(sweep_id: str, trial: TrialSpec) -> str:
+    """The id of a planned trial in a sweep."""
+    return f"{sweep_id}-{trial.key}"
+
+
 def new_trial(sweep_id: str, position: int, trial: TrialSpec) -> dict[str, Any]:
     """The row of a trial that nobody has claimed yet."""
     return {
-        "id": f"{sweep_id}-{trial.key}",
+        "id": trial_id(sweep_id, trial),
         "sweep_id": sweep_id,
         "position": position,
         "workers": trial.workers,

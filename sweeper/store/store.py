@@ -14,12 +14,19 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
 from sweeper.curve import CurveSummary, LossPoint
-from sweeper.errors import NotFoundError, StoreError
+from sweeper.errors import LostTrialError, NotFoundError, StoreError
 from sweeper.names import LATEST
 from sweeper.spec import SweepSpec
-from sweeper.store import rows, statements, tables
+from sweeper.store import leases, lifecycle, rows, statements, tables
 from sweeper.store.connection import connect, hidden
-from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, SweepRecord, TrialRecord
+from sweeper.store.records import (
+    AttemptRecord,
+    EvaluationRecord,
+    GangRecord,
+    SchedulerRecord,
+    SweepRecord,
+    TrialRecord,
+)
 from sweeper.trial import TrialSpec, TrialState
 
 DEFAULT_URL = "sqlite:///sweeper.db"
@@ -172,14 +179,23 @@ class Store:
         with self._transaction() as connection:
             return [rows.trial_record(row) for row in connection.execute(query).mappings()]
 
-    def claim(self, trial_id: str, log: Callable[[int], str] = lambda _: "") -> int | None:
+    def claim(
+        self, trial_id: str, log: Callable[[int], str] = lambda _: "", scheduler_id: str | None = None
+    ) -> int | None:
         """Take a pending trial for running; the number of its new attempt, or None where somebody else was first.
 
-        `log` gives the path of an attempt's log, as it will be if a new gang serves it.
+        `log` gives the path of an attempt's log, as it will be if a new gang serves it. Without a scheduler that has a
+        lease the trial counts as left behind.
         """
         with self._transaction() as connection:
             claimed = connection.execute(
-                statements.advance(trial_id, TrialState.RUNNING, attempt=tables.trial.c.attempt + 1, reason="")
+                statements.advance(
+                    trial_id,
+                    TrialState.RUNNING,
+                    attempt=tables.trial.c.attempt + 1,
+                    reason="",
+                    scheduler_id=scheduler_id,
+                )
             )
             if not claimed.rowcount:
                 return None
@@ -211,7 +227,7 @@ class Store:
         """End a running trial; its points are in already, its phases (total seconds by name) come with this.
 
         Raises:
-            StoreError: the trial is not running in this attempt; an ended trial is never rewritten.
+            LostTrialError: the trial is not running in this attempt; an ended trial is never rewritten.
         """
         with self._transaction() as connection:
             ended = connection.execute(
@@ -220,7 +236,7 @@ class Store:
                 )
             )
             if not ended.rowcount:
-                raise StoreError(
+                raise LostTrialError(
                     f"trial {trial_id} is not running in attempt {attempt}", "an ended trial stays as it is"
                 )
             statements.end_attempt(connection, trial_id, attempt, state.value, reason, traceback)
@@ -235,11 +251,65 @@ class Store:
     ) -> None:
         """Put a running trial back to pending; what the attempt reported, and its `outcome`, stay with the attempt."""
         with self._transaction() as connection:
-            released = connection.execute(
-                statements.advance(trial_id, TrialState.PENDING, reason=reason).where(tables.trial.c.attempt == attempt)
-            )
+            mine = (tables.trial.c.attempt == attempt, tables.trial.c.state == TrialState.RUNNING.value)
+            back = statements.advance(trial_id, TrialState.PENDING, reason=reason, scheduler_id=None)
+            released = connection.execute(back.where(*mine))
             if released.rowcount:
                 statements.end_attempt(connection, trial_id, attempt, outcome, reason, traceback)
+
+    # Who runs what
+
+    def add_scheduler(self, host: str, process: str) -> str:
+        """Begin a lease of a minute for a process on a host, in the words of `sweeper.owner`; its id."""
+        with self._transaction() as connection:
+            return leases.add_scheduler(connection, host, process)
+
+    def renew_lease(self, scheduler_id: str) -> None:
+        """Let a lease run for a minute from now on."""
+        with self._transaction() as connection:
+            leases.renew(connection, scheduler_id)
+
+    def end_lease(self, scheduler_id: str) -> None:
+        """Give a lease up; what its holder still runs counts as left behind."""
+        with self._transaction() as connection:
+            leases.end(connection, scheduler_id)
+
+    def release_left_behind(self, sweep_id: str, is_gone: Callable[[SchedulerRecord], bool]) -> list[str]:
+        """Put trials back to pending that run under no live lease, or whose scheduler `is_gone`; their ids."""
+        with self._transaction() as connection:
+            return leases.release_left_behind(connection, sweep_id, is_gone)
+
+    # What becomes of a sweep
+
+    def ask_to_stop(self, sweep_id: str) -> int:
+        """Cancel what waits, and have schedulers stop what runs; how many were cancelled at once."""
+        with self._transaction() as connection:
+            return lifecycle.ask_to_stop(connection, sweep_id)
+
+    def stop_is_asked(self, sweep_id: str) -> bool:
+        """Whether schedulers shall stop the sweep's running trials; so too where it has been deleted."""
+        with self._transaction() as connection:
+            return lifecycle.stop_is_asked(connection, sweep_id)
+
+    def forget_stop(self, sweep_id: str) -> None:
+        """Let a sweep that was stopped go on with what is added to it, or tried again."""
+        with self._transaction() as connection:
+            lifecycle.forget_stop(connection, sweep_id)
+
+    def try_failed_again(self, sweep_id: str) -> int:
+        """Put failed trials back to pending, for another attempt each; how many."""
+        with self._transaction() as connection:
+            return lifecycle.try_failed_again(connection, sweep_id)
+
+    def extend(self, sweep_id: str, trials: Sequence[TrialSpec]) -> list[TrialSpec]:
+        """Add the trials that the sweep has not yet, behind its others; these."""
+        with self._transaction() as connection:
+            return lifecycle.extend(connection, sweep_id, trials)
+
+    def delete_sweep(self, sweep_id: str) -> None:
+        """Remove a sweep with all that was recorded of it."""
+        with self._transaction() as connection:
+            lifecycle.delete_sweep(connection, sweep_id)
 
     # What attempts report
 

@@ -101,6 +101,18 @@ sweep = Table(
     Column("over", String(16), nullable=False),
     Column("group_by", JSON, nullable=False),
     Column("created_at", Utc, nullable=False),
+    Column("stop_asked_at", Utc, nullable=True),
+)
+
+# Whoever runs trials; those whose `scheduler_id` is none of a live lease have been left behind.
+scheduler = Table(
+    "scheduler",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("host", String(200), nullable=False),
+    Column("process", String(200), nullable=False),
+    Column("started_at", Utc, nullable=False),
+    Column("lease_until", Utc, nullable=False),
 )
 
 trial = Table(
@@ -126,6 +138,7 @@ trial = Table(
     Column("area_seconds", Double, nullable=True),
     Column("area_images", Double, nullable=True),
     Column("area_steps", Double, nullable=True),
+    Column("scheduler_id", String(32), nullable=True),
     Index(None, "sweep_id", "state"),
 )
 

@@ -70,7 +70,9 @@ def test_what_others_read_has_its_names() -> None:
     }
     for table, columns in expected.items():
         assert columns <= set(metadata.tables[table].columns.keys())
-    assert set(metadata.tables) == {"sweep", "trial", "attempt", "loss_point", "phase", "evaluation", "gang"}
+    assert set(metadata.tables) == {
+        *("sweep", "trial", "attempt", "loss_point", "phase", "evaluation", "gang", "scheduler")
+    }
 
 
 def test_sqlite_is_in_wal_mode(tmp_path: Path) -> None:
@@ -99,7 +101,8 @@ def test_deleting_a_sweep_deletes_all_of_it(url: str) -> None:
     store.finish(trial.id, 1, TrialState.COMPLETED, summarize([]), phases={"compute": 1.0})
     engine = connect(url)
     filled = metadata.sorted_tables
-    filled.remove(metadata.tables["evaluation"])
+    for beside in ("evaluation", "scheduler"):
+        filled.remove(metadata.tables[beside])
     with engine.begin() as connection:
         assert [len(connection.execute(select(table)).all()) for table in filled] == [1] * len(filled)
         connection.execute(metadata.tables["sweep"].delete())

@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine.protocol import Ended, Evaluated, Event, Failed, Point, Ready, Started
-from sweeper.curve import LossPoint
+from sweeper.curve import LossPoint, summarize
 from sweeper.errors import StoreError
 from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
+from sweeper.owner import this_machine
 from sweeper.plan import plan
 from sweeper.scheduler import Scheduler
 from sweeper.spec import parse_spec
-from sweeper.store import EvaluationRecord, Store, TrialRecord, open_store
+from sweeper.store import EvaluationRecord, Store, TrialRecord, leases, open_store
 from sweeper.trial import TrialState
 
 Script = Callable[[Job], list[Event]]
@@ -96,7 +98,7 @@ class ScriptedExecutor:
 class Watcher:
     """Keeps what an observer is told; `at_point` is called at each point."""
 
-    def __init__(self, at_point: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, at_point: Callable[[], object] = lambda: None) -> None:
         self.started: list[str] = []
         self.points: list[tuple[str, LossPoint]] = []
         self.ended: list[TrialRecord] = []
@@ -322,21 +324,84 @@ def test_a_trial_is_given_back_also_where_its_points_cannot_be_written(store: St
 
 
 def test_trials_that_somebody_else_claimed_are_left_to_them(store: Store) -> None:
+    """And the sweep is not over before they have ended there."""
     sweep = submit(store, workers=[1], batch_size=[8, 16, 32])
     theirs = store.trials(sweep)[1].id
-    executor = ScriptedExecutor()
-    claimed_first = store.trials
+    other = store.add_scheduler("another machine", "1 0")
+    executor, watcher = ScriptedExecutor(), Watcher()
+    look = store.trials
+    looks: list[int] = []
 
-    def claimed_between(sweep_id: str, states: Sequence[TrialState] = ()) -> list[TrialRecord]:
-        found = claimed_first(sweep_id, states)
-        assert store.claim(theirs) == 1
+    def look_and_change(sweep_id: str, states: Sequence[TrialState] = ()) -> list[TrialRecord]:
+        found = look(sweep_id, states)
+        looks.append(len(found))
+        if len(looks) == 1:
+            assert store.claim(theirs, scheduler_id=other) == 1
+        if len(looks) == 4:
+            store.finish(theirs, 1, TrialState.COMPLETED, summarize([]))
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "trials", claimed_between)
-        Scheduler(store, executor, Watcher()).run(sweep)
+        patch.setattr(store, "trials", look_and_change)
+        Scheduler(store, executor, watcher).run(sweep)
+    assert looks == [3, 1, 1, 1, 0]
     assert theirs not in [job.trial_id for job in executor.started]
-    assert [t.state for t in store.trials(sweep)].count(TrialState.RUNNING) == 1
+    assert len(watcher.ended) == 2
+    assert [t.state for t in store.trials(sweep)] == [TrialState.COMPLETED] * 3
+
+
+@pytest.mark.parametrize("lease", ["none", "gone process", "ended"])
+def test_what_another_scheduler_left_running_is_taken_over(store: Store, lease: str, monkeypatch: Any) -> None:
+    sweep = submit(store, workers=[1], batch_size=[8, 16])
+    first = store.trials(sweep)[0].id
+    if lease == "none":
+        store.claim(first)
+    elif lease == "gone process":
+        store.claim(first, scheduler_id=store.add_scheduler(this_machine(), "1 0.00"))
+    else:
+        monkeypatch.setattr(leases, "LEASE", timedelta(seconds=-1))
+        store.claim(first, scheduler_id=store.add_scheduler("another machine", "1 0"))
+        monkeypatch.undo()
+    store.add_points(first, 1, [LossPoint(1, 32, 0.1, 9.0)])
+    Scheduler(store, ScriptedExecutor(), Watcher()).run(sweep)
+    assert [(t.state, t.attempt) for t in store.trials(sweep)] == [(TrialState.COMPLETED, 2), (TrialState.COMPLETED, 1)]
+    assert [(a.state, a.reason) for a in store.attempts(first)] == [
+        ("interrupted", "its scheduler has gone"),
+        ("completed", ""),
+    ]
+    assert [len(store.points(first, number)) for number in (1, 2)] == [1, 3]
+
+
+def test_an_end_that_comes_after_the_trial_was_given_to_another_does_not_count(store: Store) -> None:
+    sweep = submit(store, workers=[1])
+    (trial,) = store.trials(sweep)
+    def take_over() -> None:
+        if len(watcher.points) < 3:
+            return
+        store.release(trial.id, 1, "its lease ran out")
+        assert store.claim(trial.id) == 2
+        store.finish(trial.id, 2, TrialState.DIVERGED, summarize([]))
+
+    watcher = Watcher(at_point=take_over)
+    Scheduler(store, ScriptedExecutor(), watcher).run(sweep)
+    assert [(t.state, t.attempt) for t in store.trials(sweep)] == [(TrialState.DIVERGED, 2)]
+    assert not watcher.ended
+
+
+def test_a_wish_to_stop_reaches_what_runs(store: Store) -> None:
+    sweep = submit(store, workers=[1], batch_size=[8, 16, 32])
+    stopped: list[str] = []
+
+    class Stoppable(ScriptedExecutor):
+        def stop(self, trial_id: str) -> None:
+            stopped.append(trial_id)
+            job, _ = self._playing[trial_id]
+            self._playing[trial_id] = (job, deque([Ended(trial_id, "stopped", 1, 32, 0.1)]))
+
+    watcher = Watcher(at_point=lambda: len(watcher.points) == 1 and store.ask_to_stop(sweep))
+    Scheduler(store, Stoppable(seats=1), watcher, TickingClock()).run(sweep)
+    assert [t.state for t in store.trials(sweep)] == [TrialState.CANCELLED] * 3
+    assert stopped == [store.trials(sweep)[0].id]
 
 
 def test_a_store_that_refuses_ends_the_gangs_and_is_told(store: Store) -> None:

@@ -24,7 +24,11 @@ def test_states_have_the_names_that_others_read() -> None:
 @pytest.mark.parametrize("state", TrialState)
 def test_all_but_pending_and_running_are_final(state: TrialState) -> None:
     assert state.ended == (state in FINAL)
-    assert bool(TRANSITIONS[state]) != state.ended
+    assert bool(TRANSITIONS[state] - {TrialState.PENDING}) != state.ended
+
+
+def test_only_a_failed_trial_may_be_tried_again() -> None:
+    assert [state for state in FINAL if TRANSITIONS[state]] == [TrialState.FAILED]
 
 
 def test_a_trial_ends_only_from_running_but_for_cancelling() -> None:
@@ -34,5 +38,5 @@ def test_a_trial_ends_only_from_running_but_for_cancelling() -> None:
 
 
 def test_a_running_trial_may_go_back_and_only_a_pending_one_may_start() -> None:
-    assert predecessors(TrialState.PENDING) == [TrialState.RUNNING]
+    assert predecessors(TrialState.PENDING) == [TrialState.RUNNING, TrialState.FAILED]
     assert predecessors(TrialState.RUNNING) == [TrialState.PENDING]

@@ -1,0 +1,157 @@
+"""What the commands that execute trials share: their options, what is looked at before anything starts, the run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import TypeVar
+
+import click
+from rich.console import Console
+
+from engine.config import TrainingConfig, is_factory
+from engine.data import load
+from engine.factories import check_factory
+from engine.operators import check_operators, needs_operators
+from sweeper.cli.answers import best_answer
+from sweeper.cli.best import print_groups
+from sweeper.cli.interrupts import Interrupts
+from sweeper.cli.options import print_json
+from sweeper.cli.progress import make_view
+from sweeper.gangs import EXECUTORS, make_executor
+from sweeper.gangs.launcher import find_launcher
+from sweeper.gangs.machine import local_capacity
+from sweeper.paths import make_logs_folder
+from sweeper.scheduler import Scheduler
+from sweeper.seating import check_seating
+from sweeper.spec import Resources
+from sweeper.store import Store, SweepRecord, TrialRecord
+from sweeper.trial import TrialSpec, TrialState
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def executor_options(function: Function) -> Function:
+    """`--executor` and `--ray-address`."""
+    address = click.option(
+        "--ray-address", metavar="ADDRESS", help="Join this Ray cluster instead of starting a private Ray here."
+    )
+    executor = click.option(
+        "--executor", type=click.Choice(EXECUTORS), default="ray", show_default=True, help="What runs the MPI jobs."
+    )
+    return executor(address(function))
+
+
+def prepare(trials: Sequence[TrialSpec], executor: str, ray_address: str | None) -> None:
+    """Look for all that the trials need, before anything is submitted or started: seats, MPI, operators, data.
+
+    Raises:
+        SeatingError, LaunchError, OperatorsError, DataError, FactoryError: something is missing.
+    """
+    if ray_address and executor != "ray":
+        raise click.UsageError("--ray-address goes with --executor ray only")
+    if ray_address:
+        return  # the cluster's hosts have it, or say so
+    check_seating(trials, local_capacity())
+    find_launcher()
+    if any(needs_operators(trial.config) for trial in trials):
+        check_operators(cuda=_computes_on_gpus(trials))
+    make_logs_folder()
+    check_factories(trials)
+    fetch_data(trials)
+
+
+def execute(
+    store: Store,
+    trials: Sequence[TrialSpec],
+    executor_name: str,
+    address: str | None,
+    console: Console,
+    submit: Callable[[], str],
+) -> SweepRecord:
+    """Run what waits of the sweep whose id `submit` gives, which is called when all is ready for it."""
+    if executor_name == "ray":
+        console.print(f"joining Ray at {address}" if address else "starting Ray", markup=False, highlight=False)
+    with Interrupts() as interrupts, closing(make_executor(executor_name, address)) as executor:
+        check_seating(trials, executor.capacity())
+        interrupts.defer()
+        sweep_id = submit()
+        sweep = store.find_sweep(sweep_id)
+        try:
+            with make_view(console, sweep, store.trials(sweep_id)) as view:
+                retries = (sweep.spec or {}).get("retries", 0)
+                Scheduler(store, executor, view, interrupted=interrupts.asked, retries=retries).run(sweep_id)
+        except KeyboardInterrupt:
+            left = store.find_sweep(sweep_id)
+            console.print(
+                f"interrupted: {left.ended} of {left.trials} trials ended; "
+                f"`sweeper show {sweep_id}` lists them, `sweeper resume {sweep_id}` goes on",
+                markup=False,
+                highlight=False,
+            )
+            raise
+    return store.find_sweep(sweep_id)
+
+
+def resume_sweep(
+    store: Store, sweep_id: str, trials: Sequence[TrialRecord], executor: str, address: str | None, as_json: bool
+) -> None:
+    """Run what waits of a sweep, `trials` at least, and say what came of the sweep."""
+    specs = [spec_of(trial) for trial in trials]
+    prepare(specs, executor, address)
+    store.forget_stop(sweep_id)
+    sweep = execute(store, specs, executor, address, Console(stderr=as_json), lambda: sweep_id)
+    conclude(store, sweep, as_json)
+
+
+def conclude(store: Store, sweep: SweepRecord, as_json: bool) -> None:
+    """Print the best per group; raises ClickException where trials have failed."""
+    answer = best_answer(store, sweep.id)
+    if as_json:
+        print_json(answer)
+    else:
+        click.echo()
+        print_groups(answer)
+    if failed := sweep.states.get(TrialState.FAILED, 0):
+        raise click.ClickException(
+            f"{failed} of {sweep.trials} trials failed; `sweeper show {sweep.id}` says why, "
+            f"`sweeper rerun --failed {sweep.id}` tries them again"
+        )
+
+
+def spec_of(trial: TrialRecord) -> TrialSpec:
+    """A trial of the store as it was planned."""
+    return TrialSpec(
+        key=trial.id.partition("-")[2],
+        workers=trial.workers,
+        parameters=trial.parameters,
+        config=TrainingConfig.model_validate(trial.config),
+        resources=Resources.model_validate(trial.resources),
+    )
+
+
+def _computes_on_gpus(trials: Sequence[TrialSpec]) -> bool:
+    return any(trial.resources.gpus_per_worker > 0 and trial.config.device != "cpu" for trial in trials)
+
+
+def fetch_data(trials: Sequence[TrialSpec]) -> None:
+    """Have each data set of the trials on this machine, decoded, before ranks ask for it all at once."""
+    for name in dict.fromkeys(trial.config.data for trial in trials):
+        if not is_factory(name):
+            load(name)
+
+
+def check_factories(trials: Sequence[TrialSpec]) -> None:
+    """Look for the modules of models and data of the user's own, which the ranks will import from this folder.
+
+    Raises:
+        FactoryError: one is nowhere.
+    """
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # as ranks have it, and a command that pip has installed has not
+    for name in ("model", "data"):
+        for reference in dict.fromkeys(getattr(trial.config, name) for trial in trials):
+            if is_factory(reference):
+                check_factory(f"trial.{name}", reference)

@@ -1,0 +1,50 @@
+"""`sweeper extend`: more cells for a sweep."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from sweeper.cli.executing import executor_options, prepare, resume_sweep
+from sweeper.cli.options import json_option, store_option
+from sweeper.errors import SpecError
+from sweeper.plan import plan
+from sweeper.spec_file import load_spec
+from sweeper.store import open_store
+from sweeper.trial import TrialState
+
+
+@click.command()
+@click.argument("sweep")
+@click.argument("spec_path", metavar="SPEC", type=click.Path(path_type=Path))
+@click.option("--set", "overrides", multiple=True, metavar="FIELD=VALUE", help="Override a field of the spec.")
+@executor_options
+@store_option
+@json_option
+def extend(
+    sweep: str,
+    spec_path: Path,
+    overrides: tuple[str, ...],
+    executor: str,
+    ray_address: str | None,
+    store_url: str,
+    as_json: bool,
+) -> None:
+    """Add to SWEEP the trials of the file SPEC that it does not have, and run what is left of it.
+
+    A trial is the same when all its settings, workers and resources are. Threshold, axis and groups stay the sweep's.
+    """
+    spec = load_spec(spec_path, overrides)
+    trials = plan(spec)
+    with closing(open_store(store_url, create=False)) as store:
+        found = store.find_sweep(sweep)
+        missing = [name for name in found.group_by if any(name not in trial.parameters for trial in trials)]
+        if missing:
+            raise SpecError([f"space: sweep {found.id} is grouped by {missing[0]}, which is not swept; add it"])
+        prepare(trials, executor, ray_address)
+        new = store.extend(found.id, trials)
+        click.echo(f"sweep {found.id}: {len(new)} new trials, {len(trials) - len(new)} that it has already", err=True)
+        left = store.trials(found.id, [TrialState.PENDING, TrialState.RUNNING])
+        resume_sweep(store, found.id, left, executor, ray_address, as_json)

@@ -1,0 +1,73 @@
+"""`sweeper stop` and `sweeper delete`, also of sweeps that run."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+
+import click
+
+from sweeper.cli.options import json_option, print_json, store_option
+from sweeper.errors import UsageError
+from sweeper.owner import is_gone
+from sweeper.store import Store, open_store
+from sweeper.trial import TrialState
+
+_WAIT_S, _PAUSE_S = 120.0, 0.5
+
+
+@click.command()
+@click.argument("sweep")
+@store_option
+@json_option
+def stop(sweep: str, store_url: str, as_json: bool) -> None:
+    """Stop SWEEP: what waits is cancelled, what runs ends at its next loss point; `sweeper resume` starts no more.
+
+    What was recorded stays. Returns when nothing runs any more.
+    """
+    with closing(open_store(store_url, create=False)) as store:
+        found = store.find_sweep(sweep)
+        cancelled = store.ask_to_stop(found.id)
+        running = _wait(store, found.id)
+        states = store.find_sweep(found.id).states
+    if as_json:
+        print_json({"sweep": found.id, "cancelled": states.get(TrialState.CANCELLED, 0), "running": running})
+    else:
+        click.echo(f"sweep {found.id}: {cancelled} waiting trials cancelled, {running} still running")
+
+
+@click.command()
+@click.argument("sweep")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@store_option
+@json_option
+def delete(sweep: str, yes: bool, store_url: str, as_json: bool) -> None:
+    """Delete SWEEP with all that was recorded of it; one that runs is stopped first."""
+    with closing(open_store(store_url, create=False)) as store:
+        found = store.find_sweep(sweep)
+        if not yes:
+            click.confirm(f"delete sweep {found.id} ({found.name}) with its {found.trials} trials?", abort=True)
+        store.ask_to_stop(found.id)
+        if running := _wait(store, found.id):
+            raise UsageError(
+                f"sweep {found.id}: {running} of its trials still run after {_WAIT_S:.0f} s",
+                "end their scheduler, then delete again",
+            )
+        store.delete_sweep(found.id)
+    if as_json:
+        print_json({"sweep": found.id, "deleted": True})
+    else:
+        click.echo(f"sweep {found.id}: deleted")
+
+
+def _wait(store: Store, sweep_id: str) -> int:
+    """Until nothing of a stopped sweep runs, or patience ends; how many trials still do."""
+    deadline = time.monotonic() + _WAIT_S
+    while True:
+        # What nobody runs any more goes back to pending, and is cancelled as the rest that waits.
+        if store.release_left_behind(sweep_id, lambda other: is_gone(other.host, other.process)):
+            store.ask_to_stop(sweep_id)
+        running = len(store.trials(sweep_id, [TrialState.RUNNING]))
+        if not running or time.monotonic() > deadline:
+            return running
+        time.sleep(_PAUSE_S)

@@ -1,0 +1,70 @@
+"""Who runs which trial: schedulers with leases, claims, and what is left behind by those that have gone."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from sweeper.store import statements, tables
+from sweeper.store.records import SchedulerRecord
+from sweeper.trial import TrialState
+
+LEASE = timedelta(seconds=60)
+LEFT_BEHIND = "its scheduler has gone"
+_FORGOTTEN_AFTER = timedelta(days=7)  # a lease that ended so long ago needs no row: none is as good
+
+
+def add_scheduler(connection: Connection, host: str, process: str) -> str:
+    """Begin a lease; the id of its holder."""
+    now, scheduler_id = datetime.now(UTC), secrets.token_hex(6)
+    connection.execute(delete(tables.scheduler).where(tables.scheduler.c.lease_until < now - _FORGOTTEN_AFTER))
+    values = {"id": scheduler_id, "host": host, "process": process, "started_at": now, "lease_until": now + LEASE}
+    connection.execute(insert(tables.scheduler).values(values))
+    return scheduler_id
+
+
+def renew(connection: Connection, scheduler_id: str) -> None:
+    """Let the lease run from now on."""
+    table = tables.scheduler
+    connection.execute(update(table).where(table.c.id == scheduler_id).values(lease_until=datetime.now(UTC) + LEASE))
+
+
+def end(connection: Connection, scheduler_id: str) -> None:
+    """Give the lease up."""
+    connection.execute(delete(tables.scheduler).where(tables.scheduler.c.id == scheduler_id))
+
+
+def release_left_behind(connection: Connection, sweep_id: str, is_gone: Callable[[SchedulerRecord], bool]) -> list[str]:
+    """Put running trials whose scheduler has no lease any more, or is known to have gone, back to pending."""
+    trial = tables.trial.c
+    query = select(trial.id, trial.attempt, trial.scheduler_id).where(
+        trial.sweep_id == sweep_id, trial.state == TrialState.RUNNING.value
+    )
+    running = connection.execute(query).all()
+    if not running:
+        return []
+    alive = _alive(connection, [row.scheduler_id for row in running if row.scheduler_id], is_gone)
+    released = []
+    for row in running:
+        if row.scheduler_id in alive:
+            continue
+        done = connection.execute(
+            statements.advance(row.id, TrialState.PENDING, reason=LEFT_BEHIND, scheduler_id=None).where(
+                trial.attempt == row.attempt
+            )
+        )
+        if done.rowcount:
+            statements.end_attempt(connection, row.id, row.attempt, "interrupted", LEFT_BEHIND, "")
+            released.append(row.id)
+    return released
+
+
+def _alive(connection: Connection, ids: Sequence[str], is_gone: Callable[[SchedulerRecord], bool]) -> set[str]:
+    table = tables.scheduler
+    found = connection.execute(select(table).where(table.c.id.in_(set(ids)))).mappings()
+    now = datetime.now(UTC)
+    records = [SchedulerRecord(**row) for row in found]
+    return {record.id for record in records if record.lease_until > now and not is_gone(record)}
