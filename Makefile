@@ -38,7 +38,7 @@ env: $(VENV)/installed-test
 
 demo: $(VENV)/installed
 	@$(OPERATORS)
-	$(BIN)/sweeper run $(SWEEP)
+	$(BIN)/sweeper run $(SWEEP) --again
 	@echo
 	@echo figures:
 	@$(BIN)/sweeper plot heatmap latest -o figures/quickstart-heatmap.png

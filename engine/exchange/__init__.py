@@ -66,7 +66,8 @@ def make_exchange(
     """The exchange by a method of `chosen_method`'s; no weights are sent before `start`. Collective over `comm`.
 
     `overlap` says whether gradients are sent in buckets while others are computed: "auto" where there are more than
-    `bucket_bytes` of them and `method` does so. `direct` is `Staging`'s.
+    `bucket_bytes` of them and `method` is MPI's all-reduce; NCCL's buckets, whose gain nobody has measured yet, have to
+    be asked for. `direct` is `Staging`'s.
 
     Raises:
         ExchangeError: NCCL is asked for, and ranks share a GPU or have none; or overlapping, which `method` does not.
@@ -97,4 +98,5 @@ def _overlapped(
             f"trial.exchange.overlap: is on, and {problem}", "use `overlap: auto`, or average gradients by nccl"
         )
     large = len(flat) * flat.gradients.element_size() > bucket_bytes
-    return not problem and comm.size > 1 and (overlap == "on" or (overlap == "auto" and large))
+    wanted = overlap == "on" or (overlap == "auto" and large and method != "nccl")
+    return not problem and comm.size > 1 and wanted

@@ -14,7 +14,7 @@ from engine.flat import FlatParameters
 from engine.phases import Phases
 
 SERVER = 0
-# On two cores smaller pieces were slower at any size. Whole messages of 100 MB were 5 to 10 percent slower on 2 ranks,
+# On two cores smaller pieces were slower at any size. Whole messages of 100 MB were 5 to 13 percent slower on 2 ranks,
 # 5 to 25 percent faster on 3 and 4, which had to share cores, and need their whole size again for each rank.
 PIECE_BYTES = 1 << 20
 _IN_FLIGHT = 2  # pieces of each rank: one arrives while the one before is added

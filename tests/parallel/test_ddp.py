@@ -21,28 +21,26 @@ from tests.parallel.process_group import gloo
 
 pytestmark = pytest.mark.parallel
 WORLD = MPI.COMM_WORLD
-STEPS = 200
-BATCH_SIZE = 8
+BATCH_SIZE = 4
 
 
-@pytest.mark.parametrize("fc", ["fused", "torch"])
-@pytest.mark.parametrize(("model", "data", "exact"), [("mlp", "digits", STEPS), ("alexnet-cifar", "synthetic", 70)])
-def test_the_first_steps_are_ddps_within_rounding(fc: str, model: str, data: str, exact: int) -> None:
-    """Where alexnet-cifar leaves its plateau, rounding of 1e-7 grows tenfold every few steps, for DDP as for us."""
+@pytest.mark.skipif(WORLD.size > 2, reason="gloo's ranks and ours spin on cores that they would have to share")
+@pytest.mark.parametrize(("model", "data", "steps"), [("mlp", "digits", 200), ("alexnet-cifar", "synthetic", 60)])
+def test_the_first_steps_are_ddps_within_rounding(model: str, data: str, steps: int) -> None:
+    """Where alexnet-cifar leaves its plateau, after these, rounding grows tenfold every few steps, in DDP as in ours."""
     config = TrainingConfig.model_validate(
         {
             "model": model,
             "data": data,
-            "images": STEPS * BATCH_SIZE * WORLD.size,
+            "images": steps * BATCH_SIZE * WORLD.size,
             "batch_size": BATCH_SIZE,
             "learning_rate": 0.01,
             "momentum": 0.9,
             "weight_decay": 0.004,
-            "points": STEPS,
+            "points": steps,
             "precision": "float32",
             "device": "cpu",
             "seed": 7,
-            "fc": fc,
         }
     )
     events: list[Any] = []
@@ -51,9 +49,9 @@ def test_the_first_steps_are_ddps_within_rounding(fc: str, model: str, data: str
     with gloo(WORLD) as group:
         theirs = losses_of_ddp(config.model_copy(update={"fc": "torch"}), group)
     if WORLD.rank == 0:
-        assert len(ours) == STEPS
-        assert min(ours) < 0.8 * ours[0]
-        assert ours[:exact] == pytest.approx(theirs[:exact], rel=1e-4)
+        assert len(ours) == steps
+        assert min(ours) < 0.98 * ours[0]
+        assert ours == pytest.approx(theirs, rel=1e-4)
 
 
 def losses_of_ddp(config: TrainingConfig, group: ProcessGroup) -> list[float]:

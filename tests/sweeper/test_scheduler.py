@@ -375,6 +375,7 @@ def test_what_another_scheduler_left_running_is_taken_over(store: Store, lease: 
 def test_an_end_that_comes_after_the_trial_was_given_to_another_does_not_count(store: Store) -> None:
     sweep = submit(store, workers=[1])
     (trial,) = store.trials(sweep)
+
     def take_over() -> None:
         if len(watcher.points) < 3:
             return

@@ -1,0 +1,206 @@
+"""A sweep's life after its submission: gone on with, shared, extended, tried again, stopped, deleted. Real gangs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.processes import eventually, processes_with
+
+TAG = "SWEEPER_TEST_TAG"
+SPEC = """
+name: small
+trial: {model: neuron, data: step-function, images: 64000, batch_size: 16, points: 20}
+space:
+  learning_rate: [0.1, 0.2, 0.3, 0.4]
+  workers: [1, 2]
+retries: 0
+"""
+ENDLESS = ["--set", "trial.images=100000000", "--set", "trial.points=1000000"]
+OWN = """
+from pathlib import Path
+from torch import nn
+
+class Network(nn.Module):
+    def __init__(self, shape, classes):
+        super().__init__()
+        self.linear = nn.Linear(shape[0], classes)
+
+    def forward(self, numbers):
+        if Path(__file__).with_name("broken").exists():
+            raise ValueError("not today")
+        return self.linear(numbers)
+"""
+
+
+@pytest.fixture
+def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(TAG, str(tmp_path))
+    path = tmp_path / "sweep.yaml"
+    path.write_text(SPEC)
+    return path
+
+
+def begin(*arguments: str) -> subprocess.Popen[str]:
+    """The command in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "sweeper.cli", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+
+
+def sweeper(*arguments: str, code: int = 0) -> tuple[str, str]:
+    """Standard output and standard error of a command that ends with this exit code."""
+    process = begin(*arguments)
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == code, err
+    return out, err
+
+
+def rows(tmp_path: Path, query: str) -> list[tuple[Any, ...]]:
+    with sqlite3.connect(tmp_path / "sweeper.db") as connection:
+        return list(connection.execute(query))
+
+
+def reaches(tmp_path: Path, query: str) -> Callable[[], bool]:
+    """Whether the store is there and the query's only number above 0."""
+
+    def reached() -> bool:
+        if not (tmp_path / "sweeper.db").exists():
+            return False
+        try:
+            return bool(rows(tmp_path, query)[0][0])
+        except sqlite3.OperationalError:  # the tables are being made
+            return False
+
+    return reached
+
+
+def nothing_is_left(tmp_path: Path) -> bool:
+    return eventually(lambda: all(p.pid == os.getpid() for p in processes_with(TAG, str(tmp_path))))
+
+
+def ends(tmp_path: Path) -> list[tuple[Any, ...]]:
+    return rows(tmp_path, "SELECT state, attempt FROM trial ORDER BY position")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_resume_runs_what_is_left_and_nothing_twice(number: signal.Signals, spec: Path, tmp_path: Path) -> None:
+    process = begin("run", str(spec), "--executor", "local")
+    assert eventually(reaches(tmp_path, "SELECT count(*) > 1 FROM trial WHERE state = 'completed'"), 120)
+    os.kill(process.pid, number)
+    process.communicate(timeout=60)
+    assert nothing_is_left(tmp_path)
+    before = ends(tmp_path)
+    done = [i for i, (state, _) in enumerate(before) if state == "completed"]
+    assert 2 <= len(done) < 8
+    if number == signal.SIGKILL:
+        assert ("running", 1) in before
+    _, err = sweeper("run", str(spec), "--executor", "local", code=1)
+    assert "has the same one, and" in err
+    assert "go on with it" in err or "goes on with it" in err
+    sweeper("resume", "small", "--executor", "local")
+    after = ends(tmp_path)
+    assert [state for state, _ in after] == ["completed"] * 8
+    assert all(after[i] == ("completed", 1) for i in done)
+    assert rows(tmp_path, "SELECT count(*) FROM attempt WHERE state = 'running'") == [(0,)]
+    assert rows(tmp_path, "SELECT count(*), count(DISTINCT trial_id) FROM attempt WHERE state = 'completed'") == [
+        (8, 8)
+    ]
+    assert nothing_is_left(tmp_path)
+
+
+def test_two_schedulers_share_a_sweep_and_run_each_trial_once(spec: Path, tmp_path: Path) -> None:
+    first = begin("run", str(spec), "--executor", "local")
+    assert eventually(reaches(tmp_path, "SELECT count(*) FROM trial WHERE state = 'running'"), 60)
+    second = begin("resume", "latest", "--executor", "local", "--json")
+    for process in (first, second):
+        out, err = process.communicate(timeout=200)
+        assert process.returncode == 0, err
+    assert [group["qualified"] for group in json.loads(out)["groups"]] == [4, 4]
+    assert ends(tmp_path) == [("completed", 1)] * 8
+    ((schedulers,),) = rows(tmp_path, "SELECT count(DISTINCT scheduler_id) FROM trial")
+    assert schedulers == 2
+    assert rows(tmp_path, "SELECT count(*) FROM scheduler") == [(0,)]
+
+
+def test_the_same_spec_again_is_another_sweep_only_when_asked_for(spec: Path, tmp_path: Path) -> None:
+    short = ["--executor", "local", "--set", "trial.images=640", "--set", "space.workers=[1]"]
+    sweeper("run", str(spec), *short)
+    _, err = sweeper("run", str(spec), *short, "--json", code=1)
+    error = json.loads(err)["error"]
+    assert error["kind"] == "repeated"
+    assert "4 of its 4 trials have ended" in error["message"]
+    sweeper("run", str(spec), *short, "--again")
+    assert rows(tmp_path, "SELECT count(*) FROM sweep") == [(2,)]
+    assert rows(tmp_path, "SELECT count(*) FROM trial") == [(8,)]
+
+
+def test_extend_adds_only_new_cells(spec: Path, tmp_path: Path) -> None:
+    short = ["--executor", "local", "--set", "trial.images=640", "--set", "space.workers=[1]"]
+    sweeper("run", str(spec), *short, "--set", "space.learning_rate=[0.1, 0.2]")
+    _, err = sweeper("extend", "small", str(spec), *short)
+    assert "2 new trials, 2 that it has already" in err
+    assert ends(tmp_path) == [("completed", 1)] * 4
+    rates = [
+        json.loads(p)["learning_rate"] for (p,) in rows(tmp_path, "SELECT parameters FROM trial ORDER BY position")
+    ]
+    assert rates == [0.1, 0.2, 0.3, 0.4]
+    _, err = sweeper("extend", "small", str(spec), *short)
+    assert "0 new trials, 4 that it has already" in err
+    assert rows(tmp_path, "SELECT count(*) FROM attempt") == [(4,)]
+    _, err = sweeper("extend", "no such", str(spec), *short, code=1)
+    assert "no such sweep" in err
+
+
+def test_rerun_tries_exactly_what_failed(spec: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(OWN)
+    short = ["--executor", "local", "--set", "trial.images=640", "--set", "space.workers=[1]"]
+    model = ["--set", "trial.model=mine:Network"]
+    sweeper("run", str(spec), *short, *model, "--set", "space.learning_rate=[0.1]")
+    (tmp_path / "broken").touch()
+    _, err = sweeper("extend", "small", str(spec), *short, *model, code=1)
+    assert "3 of 4 trials failed; `sweeper show " in err
+    assert ends(tmp_path) == [("completed", 1), *[("failed", 1)] * 3]
+    (tmp_path / "broken").unlink()
+    _, err = sweeper("rerun", "small", "--executor", "local", code=2)
+    assert "say which trials: --failed" in err
+    sweeper("rerun", "--failed", "small", "--executor", "local")
+    assert ends(tmp_path) == [("completed", 1), *[("completed", 2)] * 3]
+    tracebacks = rows(tmp_path, "SELECT traceback FROM attempt WHERE state = 'failed'")
+    assert len(tracebacks) == 3
+    assert all("ValueError: not today" in traceback for (traceback,) in tracebacks)
+    _, err = sweeper("rerun", "--failed", "small", "--executor", "local", code=1)
+    assert "no trial of it has failed" in err
+
+
+def test_stop_and_delete_while_it_runs(spec: Path, tmp_path: Path) -> None:
+    running = begin("run", str(spec), "--executor", "local", *ENDLESS)
+    assert eventually(reaches(tmp_path, "SELECT count(*) FROM loss_point"), 90)
+    out, _ = sweeper("stop", "small")
+    assert "still running" in out
+    assert ", 0 still running" in out
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 0, err
+    assert {state for state, _ in ends(tmp_path)} == {"cancelled"}
+    assert rows(tmp_path, "SELECT count(*) > 0 FROM loss_point") == [(1,)]
+
+    running = begin("run", str(spec), "--executor", "local", "--again", *ENDLESS)
+    assert eventually(reaches(tmp_path, "SELECT count(*) FROM trial WHERE state = 'running'"), 90)
+    assert sweeper("delete", "latest", "--yes")[0].endswith(": deleted\n")
+    running.communicate(timeout=60)
+    assert rows(tmp_path, "SELECT count(*) FROM sweep") == [(1,)]
+    assert nothing_is_left(tmp_path)
