@@ -27,7 +27,7 @@ BATCH_SIZE = 4
 @pytest.mark.skipif(WORLD.size > 2, reason="gloo's ranks and ours spin on cores that they would have to share")
 @pytest.mark.parametrize(("model", "data", "steps"), [("mlp", "digits", 200), ("alexnet-cifar", "synthetic", 60)])
 def test_the_first_steps_are_ddps_within_rounding(model: str, data: str, steps: int) -> None:
-    """Where alexnet-cifar leaves its plateau, after these, rounding grows tenfold every few steps, in DDP as in ours."""
+    """Where alexnet-cifar leaves its plateau, after these, rounding grows tenfold every few steps, in DDP too."""
     config = TrainingConfig.model_validate(
         {
             "model": model,
