@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeAlias
 
+# Has a rank write where all its threads are to standard error.
+STACKS_SIGNAL = signal.SIGUSR1
 # Begins each line of a dying rank's traceback on standard error, before the rank's number.
 LAST_WORDS = "sweeper-rank"
 

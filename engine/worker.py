@@ -5,6 +5,7 @@ Started by `mpiexec -n N python -m mpi4py -m engine.worker`. A rank that raises,
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import platform
 import sys
@@ -16,13 +17,26 @@ from mpi4py import MPI
 from engine.channel import CommandReader, EventWriter
 from engine.config import TrainingConfig
 from engine.idle import broadcast_text
-from engine.protocol import LAST_WORDS, Ended, Evaluated, Exit, Point, Ready, Started, Train, decode_command, encode
+from engine.protocol import (
+    LAST_WORDS,
+    STACKS_SIGNAL,
+    Ended,
+    Evaluated,
+    Exit,
+    Point,
+    Ready,
+    Started,
+    Train,
+    decode_command,
+    encode,
+)
 from engine.shared_memory import mapped_segments, remove_segments
 
 
 def main() -> None:
     """Serve trials until an exit, or the end of rank 0's standard input."""
     comm = MPI.COMM_WORLD
+    faulthandler.register(STACKS_SIGNAL)
     events = EventWriter()
     try:
         import torch

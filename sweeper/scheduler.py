@@ -17,6 +17,7 @@ from sweeper.errors import LostTrialError, StoreError
 from sweeper.gangs.base import Executor, Job, JobEvent, Seats, seats_of
 from sweeper.owner import is_gone, this_machine, this_process
 from sweeper.paths import checkpoints_folder, gang_log
+from sweeper.spec import Limits
 from sweeper.store import EvaluationRecord, GangRecord, Store, TrialRecord
 from sweeper.trial import TrialState
 
@@ -75,9 +76,11 @@ class Scheduler:
         clock: Callable[[], float] = time.monotonic,
         interrupted: Callable[[], bool] = lambda: False,
         retries: int = 0,
+        limits: Limits | None = None,
     ) -> None:
         self._store, self._executor, self._observer, self._clock = store, executor, observer, clock
         self._interrupted, self._retries = interrupted, retries
+        self._limits = limits or Limits()
         self._again: list[TrialRecord] = []
         self._scheduler_id: str | None = None
         self._looked_at = -math.inf
@@ -178,6 +181,8 @@ class Scheduler:
                 gpus_per_worker=trial.resources["gpus_per_worker"],
                 config=trial.config,
                 log=str(gang_log(trial.id, attempt)),
+                limit_s=self._limits.trial_seconds,
+                stall_s=self._limits.stall_seconds,
                 checkpoints=str(checkpoints_folder(trial.id)) if trial.config.get("checkpoint_every") else "",
             )
         )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from engine.config import Number, PositiveInt, TrainingConfig
+from engine.config import Number, PositiveFloat, PositiveInt, TrainingConfig
 from sweeper.errors import SpecError
 from sweeper.faults import describe_faults, show_name
 from sweeper.names import checked_name
@@ -41,6 +41,13 @@ class Resources(_Strict):
     gpus_per_worker: Annotated[int, Number, Field(ge=0)] = 0
 
 
+class Limits(_Strict):
+    """When a trial's attempt counts as stuck: seconds in all, and seconds without an event, of any kind."""
+
+    trial_seconds: PositiveFloat | None = None
+    stall_seconds: PositiveFloat | None = 1800.0
+
+
 class SweepSpec(_Strict):
     """A whole sweep; `space` maps fields of `trial` (dotted where nested) and `workers` to their values."""
 
@@ -53,6 +60,7 @@ class SweepSpec(_Strict):
     repeats: PositiveInt = 1
     retries: Annotated[int, Number, Field(ge=0)] = 0
     resources: Resources = Resources()
+    limits: Limits = Limits()
 
     @cached_property
     def axes(self) -> dict[str, tuple[Scalar, ...]]:

@@ -26,7 +26,7 @@ from sweeper.gangs.machine import local_capacity
 from sweeper.paths import make_logs_folder
 from sweeper.scheduler import Scheduler
 from sweeper.seating import check_seating
-from sweeper.spec import Resources
+from sweeper.spec import Limits, Resources
 from sweeper.store import Store, SweepRecord, TrialRecord
 from sweeper.trial import TrialSpec, TrialState
 
@@ -81,8 +81,16 @@ def execute(
         sweep = store.find_sweep(sweep_id)
         try:
             with make_view(console, sweep, store.trials(sweep_id)) as view:
-                retries = (sweep.spec or {}).get("retries", 0)
-                Scheduler(store, executor, view, interrupted=interrupts.asked, retries=retries).run(sweep_id)
+                spec = sweep.spec or {}
+                scheduler = Scheduler(
+                    store,
+                    executor,
+                    view,
+                    interrupted=interrupts.asked,
+                    retries=spec.get("retries", 0),
+                    limits=Limits.model_validate(spec.get("limits", {})),
+                )
+                scheduler.run(sweep_id)
         except KeyboardInterrupt:
             left = store.find_sweep(sweep_id)
             console.print(

@@ -45,7 +45,10 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Job:
-    """One attempt at a trial, as plain values that travel as JSON; `checkpoints` is the folder for them, or empty."""
+    """One attempt at a trial, as plain values that travel as JSON; `checkpoints` is the folder for them, or empty.
+
+    `limit_s` bounds the whole attempt from its start, `stall_s` the time between two events of it.
+    """
 
     trial_id: str
     attempt: int
@@ -55,6 +58,8 @@ class Job:
     config: dict[str, Any]
     log: str
     checkpoints: str = ""
+    limit_s: float | None = None
+    stall_s: float | None = None
 
     @property
     def need(self) -> Seats:

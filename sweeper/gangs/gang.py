@@ -31,6 +31,7 @@ from engine.shared_memory import mapped_segments, remove_segments
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.launcher import WORKER, find_launcher
 from sweeper.gangs.processes import end_job, family
+from sweeper.gangs.watchdog import Watchdog
 
 _LEAVE_S = 10.0
 _TAIL_BYTES = 64 * 1024
@@ -77,8 +78,26 @@ class Gang:
         self._running = job.trial_id
         if self._ready:
             yield self._wrapped(job, self._ready, begun)
+        watchdog = Watchdog(job.limit_s, job.stall_s, lambda: self._ready.pids if self._ready else [], self._end)
         self._send(Train(job.trial_id, job.config, job.checkpoints))
+        ended = None
+        with watchdog.watching():
+            for event in self._heard(job, watchdog):
+                if isinstance(event, Ended):
+                    ended = event
+                    break
+                yield self._wrapped(job, event, begun)
+        if ended:
+            yield self._wrapped(job, ended, begun)
+            return
+        failure = self._failure(job.trial_id, watchdog.reason)
+        self.kill()
+        yield self._wrapped(job, failure, begun)
+
+    def _heard(self, job: Job, watchdog: Watchdog) -> Iterator[Event]:
+        """What the gang says of a job, up to its end or the gang's."""
         for event in self._read():
+            watchdog.alive()
             if isinstance(event, Ready):
                 self._ready = event
                 self._members = family(self._process.pid)
@@ -87,12 +106,7 @@ class Gang:
                 continue
             if isinstance(event, Ended):
                 self._running = ""
-                yield self._wrapped(job, event, begun)
-                return
-            yield self._wrapped(job, event, begun)
-        failure = self._failure(job.trial_id)
-        self.kill()
-        yield self._wrapped(job, failure, begun)
+            yield event
 
     def alive(self) -> bool:
         """Whether all of the job's processes that it came up with still run."""
@@ -111,9 +125,12 @@ class Gang:
                 self._process.wait(timeout=_LEAVE_S)
         self.kill()
 
+    def _end(self) -> None:
+        end_job(self._process, self._members)
+
     def kill(self) -> None:
         """End the job now, to its last process and its last piece of shared memory."""
-        end_job(self._process, self._members)
+        self._end()
         remove_segments(self._segments)
         for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError, ValueError):
@@ -143,8 +160,10 @@ class Gang:
         with self._log.open("a", encoding="utf-8") as log:
             log.write(line)
 
-    def _failure(self, trial_id: str) -> Failed:
+    def _failure(self, trial_id: str, overdue: str) -> Failed:
         code = self._process.wait()
+        if overdue:
+            return Failed(trial_id, f"{overdue}; where its ranks were is in {self._log}", None, stacks(tail(self._log)))
         rank, traceback = last_words(tail(self._log))
         if traceback:
             return Failed(trial_id, f"rank {rank}: {traceback.splitlines()[-1]}; see {self._log}", rank, traceback)
@@ -179,6 +198,12 @@ def last_words(log: str) -> tuple[int | None, str]:
     # A gang that outlived an earlier failure does not exist, but a log may be appended to: keep the last traceback.
     starts = [i for i, line in enumerate(lines) if line.startswith("Traceback ")]
     return int(first), "\n".join(lines[starts[-1] :] if starts else lines)
+
+
+def stacks(log: str) -> str:
+    """Where the threads of ranks were, as they wrote it last; "" where they did not."""
+    starts = [found.start() for found in re.finditer(r"^(Current thread|Thread) 0x", log, flags=re.MULTILINE)]
+    return log[starts[0] :] if starts else ""
 
 
 def killed(said: str, pids: Sequence[int]) -> tuple[int | None, int | None]:

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -196,6 +197,24 @@ class TestExecutorContract:
         assert "signal 9" in failed.reason
         assert not any(map(psutil.pid_exists, pids))
         assert not any(segment.exists() for segment in segments)
+
+    def test_a_rank_that_sleeps_for_ever_fails_its_job_with_where_it_was(
+        self, executor: Executor, tmp_path: Path
+    ) -> None:
+        asleep = {"model": "tests.contracts.sleeping:Network", "images": ENDLESS, "points": 10_000}
+        executor.start(replace(job(tmp_path, "asleep", workers=2, **asleep), stall_s=6.0))
+        events = drain(executor, "asleep")["asleep"]
+        failed = events[-1].event
+        assert isinstance(failed, Failed)
+        assert failed.reason.startswith("reported nothing for limits.stall_seconds, 6; where its ranks were is in ")
+        assert "sleeping.py" in failed.traceback
+        assert eventually(lambda: not any(map(psutil.pid_exists, ranks_of(events))))
+
+    def test_a_job_that_takes_too_long_fails(self, executor: Executor, tmp_path: Path) -> None:
+        executor.start(replace(job(tmp_path, "long", images=ENDLESS, points=10_000), limit_s=6.0))
+        failed = drain(executor, "long")["long"][-1].event
+        assert isinstance(failed, Failed)
+        assert failed.reason.startswith("took longer than limits.trial_seconds, 6; ")
 
     def test_the_next_job_runs_after_a_failure(self, executor: Executor, tmp_path: Path) -> None:
         executor.start(job(tmp_path, "next", workers=2))
