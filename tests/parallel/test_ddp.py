@@ -21,7 +21,7 @@ from tests.parallel.process_group import gloo
 
 pytestmark = pytest.mark.parallel
 WORLD = MPI.COMM_WORLD
-BATCH_SIZE = 4
+BATCH_SIZE = 8
 
 
 @pytest.mark.skipif(WORLD.size > 2, reason="gloo's ranks and ours spin on cores that they would have to share")
@@ -34,7 +34,7 @@ def test_the_first_steps_are_ddps_within_rounding(model: str, data: str, steps: 
             "data": data,
             "images": steps * BATCH_SIZE * WORLD.size,
             "batch_size": BATCH_SIZE,
-            "learning_rate": 0.01,
+            "learning_rate": 0.005 if model == "mlp" else 0.01,
             "momentum": 0.9,
             "weight_decay": 0.004,
             "points": steps,
