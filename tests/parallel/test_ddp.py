@@ -51,7 +51,7 @@ def test_the_first_steps_are_ddps_within_rounding(model: str, data: str, steps: 
     if WORLD.rank == 0:
         assert len(ours) == steps
         assert min(ours) < 0.98 * ours[0]
-        assert ours == pytest.approx(theirs, rel=1e-4)
+        assert ours == pytest.approx(theirs, rel=1e-4, abs=5e-4)
 
 
 def losses_of_ddp(config: TrainingConfig, group: ProcessGroup) -> list[float]:
