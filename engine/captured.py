@@ -31,10 +31,10 @@ class CapturedSteps:
         self._next = torch.zeros(1, dtype=torch.int64, device=device)
         self._graphs: dict[bool, torch.cuda.CUDAGraph] = {}
 
-    def capture(self, steps: int, combines: Sequence[bool]) -> None:
-        """Warm up on the first samples, then record a graph for steps that combine, or do not, as named."""
+    def capture(self, combines: Sequence[bool]) -> None:
+        """Warm up on the first step's samples, then record a graph for steps that combine, or do not, as named."""
         kept = [tensor.clone() for tensor in self._state]
-        self._list(0, min(steps, _WARM_UP_STEPS))
+        self._list(0, 1)
         side = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(side):

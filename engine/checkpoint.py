@@ -8,7 +8,7 @@ import os
 import pickle
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,12 @@ _REPORTS: dict[str, type[Report]] = {Point.kind: Point, Evaluated.kind: Evaluate
 
 @dataclass(frozen=True)
 class Moment:
-    """Where a run stands at a loss point: steps done, seconds of training, and all that was reported until then."""
+    """Where a run stands at a loss point: steps done, seconds and phases of training, all that was reported."""
 
     step: int
     seconds: float
     reports: tuple[Report, ...] = ()
+    phases: dict[str, float] = field(default_factory=dict)
 
 
 class Checkpoints:
@@ -55,7 +56,13 @@ class Checkpoints:
         self._comm.Barrier()
         if self._comm.rank == 0:
             reports = [{"kind": report.kind, **asdict(report)} for report in moment.reports]
-            content = {"digest": self._digest, "step": moment.step, "seconds": moment.seconds, "reports": reports}
+            content = {
+                "digest": self._digest,
+                "step": moment.step,
+                "seconds": moment.seconds,
+                "reports": reports,
+                "phases": moment.phases,
+            }
             _write(self._folder / _LATEST, lambda path: path.write_text(json.dumps(content)))
             for other in self._folder.iterdir():
                 if other.is_dir() and other != folder:
@@ -88,7 +95,7 @@ class Checkpoints:
                 logger.warning("%s: is of another trial's settings; beginning anew", self._folder)
                 return None
             reports = tuple(_REPORTS[report.pop("kind")](**report) for report in content["reports"])
-            return Moment(content["step"], content["seconds"], reports)
+            return Moment(content["step"], content["seconds"], reports, content["phases"])
         except FileNotFoundError:
             return None
         except (OSError, ValueError, LookupError, TypeError) as error:
@@ -106,7 +113,7 @@ class Checkpoints:
 
 
 def _write(path: Path, write: Any) -> None:
-    partial = path.with_name(f".{path.name}")
+    partial = path.with_name(f".{path.name}-{os.getpid()}")
     write(partial)
     os.replace(partial, path)
 

@@ -25,4 +25,5 @@ def compiled(module: nn.Module) -> nn.Module:
     """
     if not any(shutil.which(name) for name in ("c++", "g++", "clang++")):
         raise CompileError("trial.compile: true, and no C++ compiler is there", "install g++, or leave it false")
+    torch._dynamo.reset()  # what earlier trials compiled counts against a limit
     return cast(nn.Module, torch.compile(module, dynamic=False))

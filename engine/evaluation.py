@@ -37,6 +37,7 @@ class Evaluator:
     def __call__(self) -> Quality:
         """Collective: the same on every rank. Trained are neither weights nor running means, random state stays."""
         share_buffers(self._task.module, self._comm)
+        modes = [(part, part.training) for part in self._task.module.modules()]
         self._task.module.eval()
         sums = torch.zeros(2, dtype=torch.float64, device=self._device)
         first, end = share(0, self._samples, self._comm.rank, self._comm.size)
@@ -47,7 +48,8 @@ class Evaluator:
                     outputs = self._task.module(inputs)
                     sums[0] += self._task.loss_sum(outputs, targets)
                 sums[1] += correct(outputs, targets)
-        self._task.module.train()
+        for part, training in modes:
+            part.training = training
         total = np.empty(2)
         self._comm.Allreduce(sums.cpu().numpy(), total)
         return Quality(float(total[0]) / self._samples, float(total[1]) / self._samples)

@@ -27,7 +27,7 @@ def check_factory(field: str, reference: str) -> None:
     try:
         # A parent package is imported on the way, the module itself is not.
         found = importlib.util.find_spec(module) is not None
-    except ImportError:
+    except (ImportError, ValueError):
         found = False
     if not found:
         raise FactoryError(f"{field}: {reference!r}: there is no module {module}", _REMEDY)

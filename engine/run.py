@@ -84,7 +84,7 @@ class Run:
             self.exchange.warm_up()
         if self._captured:
             every = self.config.exchange.every
-            self._captured.capture(self._full_steps, [True] if every == 1 else [True, False])
+            self._captured.capture([True] if every == 1 else [True, False])
         copy_into(buffers, kept)
         # What ranks draw for themselves, as dropout does, differs; and it does not depend on what warming up drew.
         torch.manual_seed(

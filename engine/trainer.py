@@ -53,6 +53,7 @@ def train(
     if found:
         moment, state = found
         run.restore(state)
+        run.phases.totals.update(moment.phases)
     run.synchronise()
     comm.Barrier()
     if comm.rank == 0:
@@ -145,7 +146,7 @@ class _Loop:
     def _save(self, step: int) -> None:
         assert self._checkpoints
         with self._clock.paused() as seconds, self._run.phases("checkpoint"):
-            moment = Moment(step, seconds, tuple(self._reports))
+            moment = Moment(step, seconds, tuple(self._reports), dict(self._run.phases.totals))
             self._checkpoints.save(moment, self._run.state())
             self._run.comm.Barrier()
 

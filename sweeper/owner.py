@@ -7,10 +7,10 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
-
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _NAMESPACE = "/proc/self/ns/pid"
+_START, _STATE = 19, 0  # fields of /proc/PID/stat behind the command's name
+_ENDED = ("Z", "X")
 
 
 def this_machine() -> str:
@@ -22,20 +22,29 @@ def this_machine() -> str:
 
 
 def this_process() -> str:
-    """Its number and the moment of its start: numbers are used again."""
-    return _described(psutil.Process())
+    """Its number, and its start in ticks since the boot, which no change of the clock moves: numbers are used again."""
+    fields = _fields(os.getpid())
+    return f"{os.getpid()} {fields[_START]}" if fields else str(os.getpid())
 
 
 def is_gone(host: str, process: str) -> bool:
-    """Whether the process is known to have ended; of another machine nothing is known."""
+    """Whether the process is known to have ended; of another machine, or a process out of sight, nothing is known."""
     if host != this_machine():
         return False
+    pid, _, start = process.partition(" ")
     try:
-        found = psutil.Process(int(process.partition(" ")[0]))
-        return _described(found) != process or found.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
         return True
+    except PermissionError:
+        return False
+    fields = _fields(int(pid))
+    return bool(fields and start) and (fields[_START] != start or fields[_STATE] in _ENDED)
 
 
-def _described(process: psutil.Process) -> str:
-    return f"{process.pid} {process.create_time():.2f}"
+def _fields(pid: int) -> list[str]:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return []
+    return stat.rpartition(")")[2].split()

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -81,6 +82,7 @@ class Scheduler:
         self._store, self._executor, self._observer, self._clock = store, executor, observer, clock
         self._interrupted, self._retries = interrupted, retries
         self._limits = limits or Limits()
+        self._failures: Counter[str] = Counter()
         self._again: list[TrialRecord] = []
         self._scheduler_id: str | None = None
         self._looked_at = -math.inf
@@ -116,11 +118,13 @@ class Scheduler:
         while True:
             if self._interrupted():
                 raise KeyboardInterrupt
-            self._look_round(sweep_id)
-            if not waiting and not self._running and not self._again:
-                # All that was known of is done; others may have left something, or still be at it.
+            news = self._look_round(sweep_id)
+            if news or not (waiting or self._running or self._again):
+                # Others may have left something, added something, or still be at it.
                 unfinished = self._store.trials(sweep_id, [TrialState.PENDING, TrialState.RUNNING])
-                waiting = [trial for trial in unfinished if trial.state is TrialState.PENDING]
+                known = {trial.id for trial in self._again} | self._running.keys()
+                pending = (trial for trial in unfinished if trial.state is TrialState.PENDING)
+                waiting = [trial for trial in pending if trial.id not in known]
                 self._seats_freed = True
                 if not unfinished:
                     return
@@ -130,23 +134,25 @@ class Scheduler:
                 self._handle(event)
             self._write_points()
 
-    def _look_round(self, sweep_id: str) -> None:
-        """Now and then: keep the lease, hear of a wish to stop, and release what others have left behind."""
+    def _look_round(self, sweep_id: str) -> bool:
+        """Now and then keep the lease, release what others left, hear of a wish to stop; whether it was then."""
         now = self._clock()
         if now - self._looked_at < _LOOK_ROUND_S:
-            return
+            return False
         self._looked_at = now
         assert self._scheduler_id
-        self._store.renew_lease(self._scheduler_id)
-        released = self._store.release_left_behind(sweep_id, lambda other: is_gone(other.host, other.process))
-        if released:
-            known = set(released)
-            pending = self._store.trials(sweep_id, [TrialState.PENDING])
-            self._again += [trial for trial in pending if trial.id in known]
-            self._seats_freed = True
-        if self._store.stop_is_asked(sweep_id):
-            for trial_id in self._running:
+        if not self._store.renew_lease(self._scheduler_id):
+            self._scheduler_id = self._store.add_scheduler(this_machine(), this_process())
+        self._store.release_left_behind(sweep_id, lambda other: is_gone(other.host, other.process))
+        stopping = self._store.stop_is_asked(sweep_id)
+        if stopping:
+            self._store.ask_to_stop(sweep_id)  # cancels what has come to wait since
+        held = self._store.held(self._scheduler_id)
+        for trial_id, running in self._running.items():
+            # One that is not held any more was given to another, while this process or its machine slept.
+            if stopping or held.get(trial_id) != running.trial.attempt:
                 self._executor.stop(trial_id)
+        return True
 
     def _start_those_that_fit(self, waiting: list[TrialRecord], total: Seats) -> list[TrialRecord]:
         if not self._seats_freed:
@@ -208,7 +214,7 @@ class Scheduler:
                 self._store.add_evaluation(trial.id, trial.attempt, _evaluation_record(event))
             case Ended():
                 self._finish(running, _STATES[event.outcome], event.reason, phases=event.phases)
-            case Failed() if trial.attempt <= self._retries:
+            case Failed() if self._may_try_again(trial):
                 self._try_again(running, event)
             case Failed():
                 self._finish(running, TrialState.FAILED, event.reason, event.traceback)
@@ -233,6 +239,11 @@ class Scheduler:
             logger.warning("trial %s: was given to another scheduler meanwhile; its end here does not count", trial.id)
         del self._running[trial.id]
         self._seats_freed = True
+
+    def _may_try_again(self, trial: TrialRecord) -> bool:
+        """Whether another attempt is due; interruptions and what was tried before this run do not count."""
+        self._failures[trial.id] += 1
+        return self._failures[trial.id] <= self._retries and not self._store.stop_is_asked(trial.sweep_id)
 
     def _try_again(self, running: _Running, failed: Failed) -> None:
         trial = running.trial

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 from mpi4py import MPI
@@ -64,8 +64,7 @@ def hierarchical_sum(comm: MPI.Comm, staging: Staging, on_host: MPI.Comm | None 
 
     `on_host` is this rank's part of a partition of `comm`; ranks that share memory unless given. Collective.
     """
-    near = comm.Split_type(MPI.COMM_TYPE_SHARED, comm.rank) if on_host is None else on_host
-    firsts = comm.Split(0 if near.rank == 0 else MPI.UNDEFINED, comm.rank)
+    near, firsts = _levels(comm) if on_host is None else (on_host, _firsts(comm, on_host))
 
     def sum_over_ranks(buffer: Tensor) -> None:
         message = staging.message(buffer)
@@ -75,6 +74,24 @@ def hierarchical_sum(comm: MPI.Comm, staging: Staging, on_host: MPI.Comm | None 
         near.Bcast(message, root=0)
 
     return sum_over_ranks
+
+
+def _levels(comm: MPI.Comm) -> tuple[MPI.Comm, MPI.Comm]:
+    """The ranks of each host, and the first of each: made once for a communicator, since an MPI has only so many."""
+    known = cast("tuple[MPI.Comm, MPI.Comm] | None", comm.Get_attr(_LEVELS))
+    if known is not None:
+        return known
+    near = comm.Split_type(MPI.COMM_TYPE_SHARED, comm.rank)
+    levels = (near, _firsts(comm, near))
+    comm.Set_attr(_LEVELS, levels)
+    return levels
+
+
+def _firsts(comm: MPI.Comm, near: MPI.Comm) -> MPI.Comm:
+    return comm.Split(0 if near.rank == 0 else MPI.UNDEFINED, comm.rank)
+
+
+_LEVELS = MPI.Comm.Create_keyval()
 
 
 def _reduce(comm: MPI.Comm, message: Any) -> None:

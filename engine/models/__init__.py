@@ -86,6 +86,10 @@ def make_network(name: str, sample_shape: tuple[int, ...], classes: int, fc: Fc 
 
 
 def _known_task(config: TrainingConfig, data: DataSet) -> Task:
+    if MODELS[config.model] != data.pictures:
+        kinds = ("pictures", "plain numbers") if data.pictures else ("plain numbers", "pictures")
+        problem = f"its samples are {kinds[0]}, and the network takes {kinds[1]}"
+        raise ModelError(f"trial.model: {config.model} cannot learn data {data.name}: {problem}", "use another")
     try:
         module = make_network(config.model, data.sample_shape, data.classes, config.fc)
     except ValueError as error:

@@ -157,9 +157,8 @@ def check_factories(trials: Sequence[TrialSpec]) -> None:
     Raises:
         FactoryError: one is nowhere.
     """
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # as ranks have it, and a command that pip has installed has not
     for name in ("model", "data"):
-        for reference in dict.fromkeys(getattr(trial.config, name) for trial in trials):
-            if is_factory(reference):
-                check_factory(f"trial.{name}", reference)
+        for reference in filter(is_factory, dict.fromkeys(getattr(trial.config, name) for trial in trials)):
+            if os.getcwd() not in sys.path:
+                sys.path.insert(0, os.getcwd())  # as ranks have it, and a command that pip has installed has not
+            check_factory(f"trial.{name}", reference)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import click
+from pydantic import ValidationError
 from rich.console import Console
 
 from sweeper.cli.executing import conclude, execute, executor_options, prepare
@@ -14,7 +15,7 @@ from sweeper.errors import RepeatedError
 from sweeper.plan import plan
 from sweeper.spec import SweepSpec
 from sweeper.spec_file import load_spec
-from sweeper.store import Store, open_store
+from sweeper.store import Store, SweepRecord, open_store
 
 
 @click.command()
@@ -61,11 +62,18 @@ def refuse_repetition(store: Store, spec: SweepSpec) -> None:
     Raises:
         RepeatedError: it has, and how far that one is.
     """
-    written = spec.model_dump(mode="json")
-    same = next((sweep for sweep in store.sweeps() if sweep.spec == written), None)
+    same = next((sweep for sweep in store.sweeps() if _spec_of(sweep) == spec), None)
     if same:
+        left = f"`sweeper resume {same.id}` goes on with it, " if same.ended < same.trials else ""
         raise RepeatedError(
             f"spec: sweep {same.id} of {store.name} has the same one, and {same.ended} of its {same.trials} trials "
             "have ended",
-            f"`sweeper resume {same.id}` goes on with it, `sweeper best {same.id}` shows it, --again makes another",
+            f"{left}`sweeper best {same.id}` shows it, --again makes another",
         )
+
+
+def _spec_of(sweep: SweepRecord) -> SweepSpec | None:
+    """The spec of a sweep, with what fields that came later stand for; None where it has none that is one now."""
+    with suppress(ValidationError):
+        return SweepSpec.model_validate(sweep.spec) if sweep.spec else None
+    return None

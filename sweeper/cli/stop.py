@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from contextlib import closing
 
@@ -10,6 +11,7 @@ import click
 from sweeper.cli.options import json_option, print_json, store_option
 from sweeper.errors import UsageError
 from sweeper.owner import is_gone
+from sweeper.paths import logs_folder
 from sweeper.store import Store, open_store
 from sweeper.trial import TrialState
 
@@ -21,7 +23,7 @@ _WAIT_S, _PAUSE_S = 120.0, 0.5
 @store_option
 @json_option
 def stop(sweep: str, store_url: str, as_json: bool) -> None:
-    """Stop SWEEP: what waits is cancelled, what runs ends at its next loss point; `sweeper resume` starts no more.
+    """Stop SWEEP for good: what waits is cancelled, what runs ends at its next loss point.
 
     What was recorded stays. Returns when nothing runs any more.
     """
@@ -46,7 +48,9 @@ def delete(sweep: str, yes: bool, store_url: str, as_json: bool) -> None:
     with closing(open_store(store_url, create=False)) as store:
         found = store.find_sweep(sweep)
         if not yes:
-            click.confirm(f"delete sweep {found.id} ({found.name}) with its {found.trials} trials?", abort=True)
+            click.confirm(
+                f"delete sweep {found.id} ({found.name}) with its {found.trials} trials?", abort=True, err=True
+            )
         store.ask_to_stop(found.id)
         if running := _wait(store, found.id):
             raise UsageError(
@@ -54,6 +58,7 @@ def delete(sweep: str, yes: bool, store_url: str, as_json: bool) -> None:
                 "end their scheduler, then delete again",
             )
         store.delete_sweep(found.id)
+        shutil.rmtree(logs_folder() / found.id, ignore_errors=True)
     if as_json:
         print_json({"sweep": found.id, "deleted": True})
     else:

@@ -53,7 +53,9 @@ class Watchdog:
                 for pid in self._pids():
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.kill(pid, STACKS_SIGNAL)
-                over.wait(_DUMP_S)
+                if over.wait(_DUMP_S):
+                    self.reason = ""  # it came to its end just then
+                    return
                 self._kill()
                 return
 

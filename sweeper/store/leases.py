@@ -26,10 +26,18 @@ def add_scheduler(connection: Connection, host: str, process: str) -> str:
     return scheduler_id
 
 
-def renew(connection: Connection, scheduler_id: str) -> None:
-    """Let the lease run from now on."""
+def renew(connection: Connection, scheduler_id: str) -> bool:
+    """Let the lease run from now on; False where it has been forgotten."""
     table = tables.scheduler
-    connection.execute(update(table).where(table.c.id == scheduler_id).values(lease_until=datetime.now(UTC) + LEASE))
+    renewal = update(table).where(table.c.id == scheduler_id).values(lease_until=datetime.now(UTC) + LEASE)
+    return connection.execute(renewal).rowcount > 0
+
+
+def held(connection: Connection, scheduler_id: str) -> dict[str, int]:
+    """The trials that run under a lease, each with its attempt."""
+    trial = tables.trial.c
+    mine = (trial.scheduler_id == scheduler_id, trial.state == TrialState.RUNNING.value)
+    return {row.id: row.attempt for row in connection.execute(select(trial.id, trial.attempt).where(*mine))}
 
 
 def end(connection: Connection, scheduler_id: str) -> None:
@@ -40,8 +48,11 @@ def end(connection: Connection, scheduler_id: str) -> None:
 def release_left_behind(connection: Connection, sweep_id: str, is_gone: Callable[[SchedulerRecord], bool]) -> list[str]:
     """Put running trials whose scheduler has no lease any more, or is known to have gone, back to pending."""
     trial = tables.trial.c
-    query = select(trial.id, trial.attempt, trial.scheduler_id).where(
-        trial.sweep_id == sweep_id, trial.state == TrialState.RUNNING.value
+    still_running = trial.state == TrialState.RUNNING.value
+    query = (
+        select(trial.id, trial.attempt, trial.scheduler_id)
+        .where(trial.sweep_id == sweep_id, still_running)
+        .order_by(trial.id)  # all who release take their rows in one order, and none waits for another in a ring
     )
     running = connection.execute(query).all()
     if not running:
@@ -53,7 +64,10 @@ def release_left_behind(connection: Connection, sweep_id: str, is_gone: Callable
             continue
         done = connection.execute(
             statements.advance(row.id, TrialState.PENDING, reason=LEFT_BEHIND, scheduler_id=None).where(
-                trial.attempt == row.attempt
+                # What has changed since it was read has been ended, or taken over, by somebody else.
+                trial.attempt == row.attempt,
+                trial.scheduler_id.is_not_distinct_from(row.scheduler_id),
+                still_running,
             )
         )
         if done.rowcount:

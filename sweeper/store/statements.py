@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, Update, case, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, Table, Update, case, exists, func, insert, select, update
 
 from sweeper.curve import LossPoint
 from sweeper.store import tables
@@ -40,6 +40,12 @@ def advance(trial_id: str, state: TrialState, **values: Any) -> Update:
         .where(tables.trial.c.id == trial_id, tables.trial.c.state.in_(before))
         .values(state=state.value, **values)
     )
+
+
+def goes_on() -> ColumnElement[bool]:
+    """Whether nobody has asked to stop a trial's sweep."""
+    sweep = tables.sweep.c
+    return exists().where(sweep.id == tables.trial.c.sweep_id, sweep.stop_asked_at.is_(None))
 
 
 def end_attempt(connection: Connection, trial_id: str, attempt: int, state: str, reason: str, traceback: str) -> None:

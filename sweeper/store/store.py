@@ -184,6 +184,8 @@ class Store:
     ) -> int | None:
         """Take a pending trial for running; the number of its new attempt, or None where somebody else was first.
 
+        None also where its sweep is to be stopped.
+
         `log` gives the path of an attempt's log, as it will be if a new gang serves it. Without a scheduler that has a
         lease the trial counts as left behind.
         """
@@ -195,7 +197,7 @@ class Store:
                     attempt=tables.trial.c.attempt + 1,
                     reason="",
                     scheduler_id=scheduler_id,
-                )
+                ).where(statements.goes_on())
             )
             if not claimed.rowcount:
                 return None
@@ -264,10 +266,15 @@ class Store:
         with self._transaction() as connection:
             return leases.add_scheduler(connection, host, process)
 
-    def renew_lease(self, scheduler_id: str) -> None:
-        """Let a lease run for a minute from now on."""
+    def renew_lease(self, scheduler_id: str) -> bool:
+        """Let a lease run for a minute from now on; False where it ended so long ago that it has been forgotten."""
         with self._transaction() as connection:
-            leases.renew(connection, scheduler_id)
+            return leases.renew(connection, scheduler_id)
+
+    def held(self, scheduler_id: str) -> dict[str, int]:
+        """The trials that run under a lease, each with its attempt."""
+        with self._transaction() as connection:
+            return leases.held(connection, scheduler_id)
 
     def end_lease(self, scheduler_id: str) -> None:
         """Give a lease up; what its holder still runs counts as left behind."""

@@ -121,13 +121,13 @@ class Watcher:
 
 
 class TickingClock:
-    """Each look at it is a second later."""
+    """Each look at it is a second later, or more."""
 
-    def __init__(self) -> None:
-        self.now = 0.0
+    def __init__(self, step: float = 1.0) -> None:
+        self.now, self._step = 0.0, step
 
     def __call__(self) -> float:
-        self.now += 1.0
+        self.now += self._step
         return self.now
 
 
@@ -370,6 +370,65 @@ def test_what_another_scheduler_left_running_is_taken_over(store: Store, lease: 
         ("completed", ""),
     ]
     assert [len(store.points(first, number)) for number in (1, 2)] == [1, 3]
+
+
+def test_interruptions_use_up_no_retries(store: Store) -> None:
+    sweep = submit(store, workers=[1])
+    (trial,) = store.trials(sweep)
+    store.claim(trial.id)
+    store.release(trial.id, 1, "interrupted")
+    Scheduler(
+        store, ScriptedExecutor(lambda job: fails(job) if job.attempt == 2 else completes(job)), Watcher(), retries=1
+    ).run(sweep)
+    assert [(t.state, t.attempt) for t in store.trials(sweep)] == [(TrialState.COMPLETED, 3)]
+
+
+def test_what_was_left_behind_runs_beside_what_waits(store: Store) -> None:
+    sweep = submit(store, workers=[1], batch_size=[8, 16, 32, 64])
+    store.claim(store.trials(sweep)[0].id)
+    executor = ScriptedExecutor(seats=4)
+    Scheduler(store, executor, Watcher()).run(sweep)
+    assert executor.most_seats == 4
+
+
+def test_what_is_added_while_it_runs_is_run_too(store: Store) -> None:
+    sweep = submit(store, workers=[1], batch_size=[8])
+    more = plan(parse_spec({"name": "more", "space": {"workers": [1], "batch_size": [8, 16, 32]}}))
+    watcher = Watcher(at_point=lambda: store.extend(sweep, more))
+    Scheduler(store, ScriptedExecutor(), watcher).run(sweep)
+    assert [(t.state, t.attempt) for t in store.trials(sweep)] == [(TrialState.COMPLETED, 1)] * 3
+
+
+def test_a_trial_that_was_given_to_another_is_stopped_here(store: Store) -> None:
+    sweep = submit(store, workers=[1])
+    (trial,) = store.trials(sweep)
+    stopped: list[str] = []
+
+    class Stoppable(ScriptedExecutor):
+        def stop(self, trial_id: str) -> None:
+            stopped.append(trial_id)
+
+    other = store.add_scheduler("another machine", "1 0")
+
+    def take_over() -> None:
+        if len(watcher.points) == 1:
+            store.release(trial.id, 1, "its lease ran out")
+            assert store.claim(trial.id, scheduler_id=other) == 2
+        if len(watcher.points) == 3:
+            store.finish(trial.id, 2, TrialState.COMPLETED, summarize([]))
+
+    watcher = Watcher(at_point=take_over)
+    Scheduler(store, Stoppable(), watcher, TickingClock(step=6.0)).run(sweep)
+    assert stopped
+    assert set(stopped) == {trial.id}
+    assert [(t.state, t.attempt) for t in store.trials(sweep)] == [(TrialState.COMPLETED, 2)]
+
+
+def test_a_trial_that_fails_in_a_sweep_that_is_being_stopped_is_not_tried_again(store: Store) -> None:
+    sweep = submit(store, workers=[1], batch_size=[8, 16])
+    watcher = Watcher(at_point=lambda: store.ask_to_stop(sweep))
+    Scheduler(store, ScriptedExecutor(fails, seats=1), watcher, retries=5).run(sweep)
+    assert sorted(t.state for t in store.trials(sweep)) == [TrialState.CANCELLED, TrialState.FAILED]
 
 
 def test_an_end_that_comes_after_the_trial_was_given_to_another_does_not_count(store: Store) -> None:

@@ -115,6 +115,16 @@ def test_a_size_that_a_network_cannot_take_is_a_clear_error() -> None:
         build(TrainingConfig(), pictures(3, 14))
 
 
+def test_a_network_and_samples_of_another_kind_are_a_clear_error() -> None:
+    numbers = DataSet("mine", np.zeros((4, 3), np.float32), np.arange(4, dtype=np.int64), classes=4)
+    with pytest.raises(
+        ModelError, match="alexnet cannot learn data mine: its samples are plain numbers, and the network"
+    ):
+        build(TrainingConfig(model="alexnet", data="mine:numbers"), numbers)
+    with pytest.raises(ModelError, match="its samples are pictures, and the network takes plain numbers"):
+        build(TrainingConfig(model="neuron", data="mine:pictures"), pictures(3, 8))
+
+
 def test_right_is_the_highest_score_or_a_number_within_a_half() -> None:
     scores = torch.tensor([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]])
     assert correct(scores, torch.tensor([1, 0, 0])).item() == 2
