@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--compile", action="store_true", help="torch.compile(mode='reduce-overhead'), fused SGD")
     parser.add_argument("--bf16", action="store_true", help="bfloat16 by autocast")
+    parser.add_argument("--channels-last", action="store_true", help="pictures and weights as convolutions like them")
     given = parser.parse_args()
     world = MPI.COMM_WORLD
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
@@ -47,9 +48,10 @@ def main() -> None:
     data = load("synthetic")
     pictures = (torch.from_numpy(data.inputs).float() / 255 - data.mean[0]) / data.std[0]
     targets = torch.from_numpy(data.targets)
-    model: nn.Module = DistributedDataParallel(
-        AlexNetCifar(3, (32, 32), 10).to(device), device_ids=[device] if given.gpu else None
-    )
+    network = AlexNetCifar(3, (32, 32), 10).to(device)
+    if given.channels_last:
+        network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    model: nn.Module = DistributedDataParallel(network, device_ids=[device] if given.gpu else None)
     optimizer = torch.optim.SGD(
         model.parameters(), lr=0.01, momentum=0.9, weight_decay=0.004, fused=True if given.compile else None
     )
@@ -64,6 +66,8 @@ def main() -> None:
         if done == 0:
             _wait(device)
             begun = time.perf_counter()
+        if given.channels_last:
+            inputs = inputs.contiguous(memory_format=torch.channels_last)
         optimizer.zero_grad()
         with torch.autocast(device.type, torch.bfloat16, enabled=given.bf16):
             loss = cross_entropy(model(inputs), classes)

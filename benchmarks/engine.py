@@ -6,15 +6,16 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from benchmarks.measure import Row, arguments, compare, report, versions
+from benchmarks.measure import Row, alone, arguments, compare, report, versions
 from engine.config import TrainingConfig
+from engine.precision import cpu_multiplies_bf16
 from engine.protocol import Ended
 from sweeper.gangs.base import Job
 from sweeper.gangs.gang import Gang
@@ -27,6 +28,12 @@ GPU_STEPS = 4000
 
 def ours(ranks: int, images: int, batch_size: int, gpus: Sequence[str] = (), **settings: Any) -> float:
     """Images a second of alexnet-cifar on synthetic pictures, by the engine's own clock."""
+    ended = trained(ranks, images, batch_size, gpus, **settings)
+    return ended.images / ended.seconds
+
+
+def trained(ranks: int, images: int, batch_size: int, gpus: Sequence[str] = (), **settings: Any) -> Ended:
+    """The end of such a run."""
     config = TrainingConfig.model_validate(
         {
             "data": "synthetic",
@@ -46,33 +53,60 @@ def ours(ranks: int, images: int, batch_size: int, gpus: Sequence[str] = (), **s
         gang.close()
         if not isinstance(ended, Ended):
             raise SystemExit(f"the gang failed: {ended}\n{log.read_text()}")
-    return ended.images / ended.seconds
+    return ended
 
 
-def ddp(ranks: int, images: int, batch_size: int, gpus: Sequence[str] = (), options: Sequence[str] = ()) -> float:
-    """The same by DistributedDataParallel, without the gangs' settings of glibc."""
+def ddp(
+    ranks: int, images: int, batch_size: int, gpus: Sequence[str] = (), options: Sequence[str] = (), tuned: bool = False
+) -> float:
+    """The same by DistributedDataParallel as people write it; `tuned` gives it our gangs' settings of glibc."""
     launcher = find_launcher()
     program = [sys.executable, "-m", "mpi4py", "-m", "benchmarks.ddp", *(["--gpu"] if gpus else []), *options]
     command = launcher.command(ranks, [*program, "--images", str(images), "--batch-size", str(batch_size)])
-    environment = {n: v for n, v in launcher.environment(os.environ, 1, gpus).items() if not n.startswith("MALLOC_")}
+    given = launcher.environment(os.environ, 1, gpus)
+    environment = {name: value for name, value in given.items() if tuned or not name.startswith("MALLOC_")}
     return float(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
 
 
 def on_cpu(quick: bool, n: int) -> Iterator[Row]:
-    """The exchanges on two ranks of one thread."""
+    """Two ranks of one thread: the exchanges, and bfloat16 where the processor has it, beside DDP in float32."""
     images = 2560 if quick else 12_800
-    kinds = [("parameter-server", "gradients"), ("parameter-server", "weights"), ("all-reduce", "gradients")]
-    for method, average in kinds[:1] if quick else kinds:
-        exchange = {"method": method, "average": average}
+    plain, tuned = partial(ddp, 2, images, BATCH_SIZE), partial(ddp, 2, images, BATCH_SIZE, (), ["--channels-last"])
+    as_written, same_settings = ("DDP over gloo", plain), ("DDP, our settings", partial(tuned, tuned=True))
+    kinds: list[tuple[str, dict[str, Any], tuple[str, Callable[[], float]]]] = [
+        ("all-reduce, gradients", {}, as_written),
+        ("all-reduce, gradients", {}, same_settings),
+        ("parameter-server, gradients", {"exchange": "parameter-server"}, as_written),
+        ("parameter-server, weights", {"exchange": {"method": "parameter-server", "average": "weights"}}, as_written),
+    ]
+    if cpu_multiplies_bf16():
+        kinds.append(("all-reduce, gradients, bf16", {"precision": "bf16"}, as_written))
+    for name, settings, (baseline, theirs) in kinds[:1] if quick else kinds:
         yield compare(
-            f"{method}, {average}, 2 ranks x 1 thread, batch {BATCH_SIZE}",
+            f"{name}, 2 ranks x 1 thread, batch {BATCH_SIZE}",
             "images/s",
-            partial(ours, 2, images, BATCH_SIZE, exchange=exchange),
-            "DDP over gloo",
-            partial(ddp, 2, images, BATCH_SIZE),
+            partial(ours, 2, images, BATCH_SIZE, **settings),
+            baseline,
+            theirs,
             n,
             versions("torch", "mpi4py"),
         )
+
+
+def reporting(n: int) -> Iterator[Row]:
+    """What 300 loss points cost: the time in them, as a part of the training."""
+    yield alone(
+        f"300 loss points of 300 steps, 2 ranks x 1 thread, batch {BATCH_SIZE}",
+        "% of training",
+        lambda: 100 * report_share(trained(2, 2 * 300 * BATCH_SIZE, BATCH_SIZE)),
+        n,
+        versions("torch", "mpi4py"),
+    )
+
+
+def report_share(ended: Ended) -> float:
+    """The part of the training time that went into loss points."""
+    return ended.phases["report"] / ended.seconds
 
 
 def on_gpu(quick: bool, n: int) -> Iterator[Row]:
@@ -100,7 +134,8 @@ def main() -> None:
     """Measure and report."""
     given = arguments(__doc__ or "")
     rows = list(on_gpu(given.quick, 1 if given.quick else 3)) if torch.cuda.is_available() else []
-    report([*rows, *on_cpu(given.quick, 1 if given.quick else 5)], given.json)
+    rows += on_cpu(given.quick, 1 if given.quick else 5)
+    report([*rows, *([] if given.quick else reporting(3))], given.json)
 
 
 if __name__ == "__main__":

@@ -50,8 +50,7 @@ class Run:
         data = load(config.data)
         self._task = build(config, data)
         self._module = self._task.module.to(self.device)
-        if self._on_gpu:
-            self._module.to(memory_format=gpu_layout(self.precision))  # type: ignore[call-overload]
+        _lay_out(self._module, gpu_layout(self.precision) if self._on_gpu else torch.channels_last)
         self.flat = FlatParameters(self._module)
         self.phases = Phases()
         self._optimizer = make_optimizer(config, self.flat)
@@ -235,3 +234,10 @@ class Run:
         when = f" every {every} steps" if every > 1 else ""
         how = ", overlapped with the backward pass" if self.exchange.overlapped else ""
         return f"{self._method}, {self.config.exchange.average} averaged{when}{how}"
+
+
+def _lay_out(module: nn.Module, layout: torch.memory_format) -> None:
+    """Have the weights of convolutions over pictures lie in memory as the pictures do."""
+    for parameter in module.parameters():
+        if parameter.dim() == 4:
+            parameter.data = parameter.data.contiguous(memory_format=layout)
