@@ -9,6 +9,7 @@ import faulthandler
 import os
 import platform
 import sys
+import time
 import traceback
 from pathlib import Path
 
@@ -33,6 +34,9 @@ from engine.protocol import (
 from engine.shared_memory import mapped_segments, remove_segments
 
 
+_HEARD_S = 0.3  # mpiexec passes last words on in its own time, and an abort may overtake them
+
+
 def main() -> None:
     """Serve trials until an exit, or the end of rank 0's standard input."""
     comm = MPI.COMM_WORLD
@@ -45,6 +49,7 @@ def main() -> None:
         _serve(comm, events)
     except BaseException:  # noqa: BLE001 - an interrupt or an exit of one rank would leave the others as well
         _say_last_words(comm.rank)
+        time.sleep(_HEARD_S)
         comm.Abort(1)  # the other ranks wait in a collective and would do so for ever
 
 
