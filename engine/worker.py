@@ -33,7 +33,6 @@ from engine.protocol import (
 )
 from engine.shared_memory import mapped_segments, remove_segments
 
-
 _HEARD_S = 0.3  # mpiexec passes last words on in its own time, and an abort may overtake them
 
 
