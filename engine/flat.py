@@ -12,8 +12,8 @@ class FlatParameters:
     """The parameters that a module learns, in one buffer each for weights and gradients, of which they become views.
 
     `weights` and `gradients` are [count] on the module's device; `spans` says where each parameter lies in them.
-    `host_weights` and `host_gradients` are the same memory as arrays on the CPU; on a GPU they are copies, moved by
-    `to_host` and `from_host`. Parameters that do not require gradients stay as they are.
+    `on_host` is the same memory on the CPU; on a GPU it is a copy, moved by `to_host` and `from_host`. Parameters that
+    do not require gradients stay as they are.
 
     Raises:
         ValueError: parameters of different types or on different devices.
@@ -42,8 +42,6 @@ class FlatParameters:
             self.spans.append((start, stop))
             start = stop
         self._host = {name: _host_buffer(tensor) for name, tensor in self._named().items()}
-        self.host_weights = self._host["weights"].numpy()
-        self.host_gradients = self._host["gradients"].numpy()
 
     def __len__(self) -> int:
         return self.weights.numel()

@@ -125,9 +125,8 @@ class _Loop:
         run = self._run
         if not run.evaluate or not run.combines(step):
             return False
-        before = step - 1
-        while before >= 0 and not run.combines(before):
-            before -= 1
+        every = run.config.exchange.every
+        before = step // every * every - 1  # the last step before it that combined, -1 for none
         last = step + 1 == self._steps
         return last or _passed(run.images_after(before), run.images_after(step), run.config.evaluate_every)
 

@@ -104,11 +104,24 @@ def execute(
 
 
 def resume_sweep(
-    store: Store, sweep_id: str, trials: Sequence[TrialRecord], executor: str, address: str | None, as_json: bool
+    store: Store,
+    sweep_id: str,
+    executor: str,
+    address: str | None,
+    as_json: bool,
+    *,
+    states: Sequence[TrialState] = (TrialState.PENDING, TrialState.RUNNING),
+    added: Sequence[TrialSpec] = (),
+    change: Callable[[], object] = lambda: None,
 ) -> None:
-    """Run what waits of a sweep, `trials` at least, and say what came of the sweep."""
-    specs = [spec_of(trial) for trial in trials]
+    """Run what waits of a sweep, and say what came of it.
+
+    `change` has more of it wait, the trials in `states` and those `added`, and is called when all that these and the
+    rest need is found to be there.
+    """
+    specs = [*map(spec_of, store.trials(sweep_id, states)), *added]
     prepare(specs, executor, address)
+    change()
     store.forget_stop(sweep_id)
     sweep = execute(store, specs, executor, address, Console(stderr=as_json), lambda: sweep_id)
     conclude(store, sweep, as_json)

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import click
 
-from sweeper.cli.executing import executor_options, prepare, resume_sweep
+from sweeper.cli.executing import executor_options, resume_sweep
 from sweeper.cli.options import json_option, store_option
 from sweeper.errors import SpecError
 from sweeper.plan import plan
 from sweeper.spec_file import load_spec
 from sweeper.store import open_store
-from sweeper.trial import TrialState
 
 
 @click.command()
@@ -43,8 +42,9 @@ def extend(
         missing = [name for name in found.group_by if any(name not in trial.parameters for trial in trials)]
         if missing:
             raise SpecError([f"space: sweep {found.id} is grouped by {missing[0]}, which is not swept; add it"])
-        prepare(trials, executor, ray_address)
-        new = store.extend(found.id, trials)
-        click.echo(f"sweep {found.id}: {len(new)} new trials, {len(trials) - len(new)} that it has already", err=True)
-        left = store.trials(found.id, [TrialState.PENDING, TrialState.RUNNING])
-        resume_sweep(store, found.id, left, executor, ray_address, as_json)
+
+        def add() -> None:
+            new, sweep_id = len(store.extend(found.id, trials)), found.id
+            click.echo(f"sweep {sweep_id}: {new} new trials, {len(trials) - new} that it has already", err=True)
+
+        resume_sweep(store, found.id, executor, ray_address, as_json, added=trials, change=add)

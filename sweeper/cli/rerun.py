@@ -6,7 +6,7 @@ from contextlib import closing
 
 import click
 
-from sweeper.cli.executing import executor_options, prepare, resume_sweep, spec_of
+from sweeper.cli.executing import executor_options, resume_sweep
 from sweeper.cli.options import json_option, store_option
 from sweeper.errors import NotFoundError
 from sweeper.store import open_store
@@ -32,10 +32,14 @@ def rerun(
         raise click.UsageError("say which trials: --failed")
     with closing(open_store(store_url, create=False)) as store:
         found = store.find_sweep(sweep)
-        again = store.trials(found.id, [TrialState.FAILED])
-        if not again:
+        if not found.states.get(TrialState.FAILED):
             raise NotFoundError(f"sweep {found.id}: no trial of it has failed", "nothing is to be run again")
-        prepare([spec_of(trial) for trial in again], executor, ray_address)
-        store.try_failed_again(found.id)
-        left = store.trials(found.id, [TrialState.PENDING, TrialState.RUNNING])
-        resume_sweep(store, found.id, left, executor, ray_address, as_json)
+        resume_sweep(
+            store,
+            found.id,
+            executor,
+            ray_address,
+            as_json,
+            states=[TrialState.PENDING, TrialState.RUNNING, TrialState.FAILED],
+            change=lambda: store.try_failed_again(found.id),
+        )

@@ -9,7 +9,6 @@ import click
 from sweeper.cli.executing import executor_options, resume_sweep
 from sweeper.cli.options import json_option, store_option
 from sweeper.store import open_store
-from sweeper.trial import TrialState
 
 
 @click.command()
@@ -24,5 +23,4 @@ def resume(sweep: str, executor: str, ray_address: str | None, store_url: str, a
     """
     with closing(open_store(store_url, create=False)) as store:
         found = store.find_sweep(sweep)
-        left = store.trials(found.id, [TrialState.PENDING, TrialState.RUNNING])
-        resume_sweep(store, found.id, left, executor, ray_address, as_json)
+        resume_sweep(store, found.id, executor, ray_address, as_json)

@@ -62,7 +62,7 @@ def refuse_repetition(store: Store, spec: SweepSpec) -> None:
     Raises:
         RepeatedError: it has, and how far that one is.
     """
-    same = next((sweep for sweep in store.sweeps() if _spec_of(sweep) == spec), None)
+    same = next((sweep for sweep in store.sweeps() if sweep.name == spec.name and _spec_of(sweep) == spec), None)
     if same:
         left = f"`sweeper resume {same.id}` goes on with it, " if same.ended < same.trials else ""
         raise RepeatedError(

@@ -48,10 +48,9 @@ def end(connection: Connection, scheduler_id: str) -> None:
 def release_left_behind(connection: Connection, sweep_id: str, is_gone: Callable[[SchedulerRecord], bool]) -> list[str]:
     """Put running trials whose scheduler has no lease any more, or is known to have gone, back to pending."""
     trial = tables.trial.c
-    still_running = trial.state == TrialState.RUNNING.value
     query = (
         select(trial.id, trial.attempt, trial.scheduler_id)
-        .where(trial.sweep_id == sweep_id, still_running)
+        .where(trial.sweep_id == sweep_id, trial.state == TrialState.RUNNING.value)
         .order_by(trial.id)  # all who release take their rows in one order, and none waits for another in a ring
     )
     running = connection.execute(query).all()
@@ -62,16 +61,9 @@ def release_left_behind(connection: Connection, sweep_id: str, is_gone: Callable
     for row in running:
         if row.scheduler_id in alive:
             continue
-        done = connection.execute(
-            statements.advance(row.id, TrialState.PENDING, reason=LEFT_BEHIND, scheduler_id=None).where(
-                # What has changed since it was read has been ended, or taken over, by somebody else.
-                trial.attempt == row.attempt,
-                trial.scheduler_id.is_not_distinct_from(row.scheduler_id),
-                still_running,
-            )
-        )
-        if done.rowcount:
-            statements.end_attempt(connection, row.id, row.attempt, "interrupted", LEFT_BEHIND, "")
+        # What has changed since it was read has been ended, or taken over, by somebody else.
+        same = trial.scheduler_id.is_not_distinct_from(row.scheduler_id)
+        if statements.release(connection, row.id, row.attempt, LEFT_BEHIND, same):
             released.append(row.id)
     return released
 

@@ -54,6 +54,25 @@ def end_attempt(connection: Connection, trial_id: str, attempt: int, state: str,
     connection.execute(attempt_update(trial_id, attempt).values(**ended))
 
 
+def release(
+    connection: Connection,
+    trial_id: str,
+    attempt: int,
+    reason: str,
+    *conditions: ColumnElement[bool],
+    outcome: str = "interrupted",
+    traceback: str = "",
+) -> bool:
+    """Put a trial that runs in this attempt, and under these conditions, back to pending; whether it was so."""
+    back = advance(trial_id, TrialState.PENDING, reason=reason, scheduler_id=None).where(
+        tables.trial.c.attempt == attempt, tables.trial.c.state == TrialState.RUNNING.value, *conditions
+    )
+    released = connection.execute(back).rowcount > 0
+    if released:
+        end_attempt(connection, trial_id, attempt, outcome, reason, traceback)
+    return released
+
+
 def attempt_update(trial_id: str, attempt: int) -> Update:
     """An update of one attempt's row."""
     return update(tables.attempt).where(tables.attempt.c.trial_id == trial_id, tables.attempt.c.number == attempt)

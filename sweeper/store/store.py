@@ -253,11 +253,7 @@ class Store:
     ) -> None:
         """Put a running trial back to pending; what the attempt reported, and its `outcome`, stay with the attempt."""
         with self._transaction() as connection:
-            mine = (tables.trial.c.attempt == attempt, tables.trial.c.state == TrialState.RUNNING.value)
-            back = statements.advance(trial_id, TrialState.PENDING, reason=reason, scheduler_id=None)
-            released = connection.execute(back.where(*mine))
-            if released.rowcount:
-                statements.end_attempt(connection, trial_id, attempt, outcome, reason, traceback)
+            statements.release(connection, trial_id, attempt, reason, outcome=outcome, traceback=traceback)
 
     # Who runs what
 

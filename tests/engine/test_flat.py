@@ -25,7 +25,7 @@ def test_parameters_become_views_with_the_same_values() -> None:
         assert torch.equal(parameter, old)
         assert parameter.untyped_storage().data_ptr() == flat.weights.untyped_storage().data_ptr()
     assert torch.equal(flat.weights, torch.cat([old.flatten() for old in before]))
-    assert np.array_equal(flat.host_weights, flat.weights.numpy())
+    assert np.array_equal(flat.on_host("weights").numpy(), flat.weights.numpy())
     flat.weights.zero_()
     assert not any(parameter.any() for parameter in module.parameters())
 
@@ -39,7 +39,7 @@ def test_gradients_add_up_in_the_flat_buffer() -> None:
         torch.autograd.backward(plain(inputs).sum())
     expected = torch.cat([p.grad.flatten() for p in plain.parameters() if p.grad is not None])
     assert torch.equal(flat.gradients, expected)
-    assert np.array_equal(flat.host_gradients, expected.numpy())
+    assert np.array_equal(flat.on_host("gradients").numpy(), expected.numpy())
 
 
 def test_an_optimiser_over_the_flat_parameter_is_one_over_all() -> None:
@@ -61,12 +61,12 @@ def test_an_optimiser_over_the_flat_parameter_is_one_over_all() -> None:
 
 def test_on_the_cpu_the_host_arrays_are_the_same_memory() -> None:
     flat = FlatParameters(network())
-    flat.host_weights[:] = 7
+    flat.on_host("weights")[:] = 7
     flat.from_host("weights")
     assert (flat.weights == 7).all()
     flat.gradients.fill_(3)
     flat.to_host("gradients")
-    assert (flat.host_gradients == 3).all()
+    assert (flat.on_host("gradients") == 3).all()
 
 
 def test_parameters_of_several_types_or_none_are_refused() -> None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.processes import eventually, processes_with
+from tests.processes import eventually
+from tests.sweeper.cli.commands import ENDLESS, begin, others, rows
+from tests.sweeper.cli.commands import number as number_of
 
-TAG = "SWEEPER_TEST_TAG"
 SPEC = """
 name: small
 trial: {model: neuron, data: step-function, images: 64000, batch_size: 16, points: 20}
@@ -25,7 +23,6 @@ space:
   workers: [1, 2]
 retries: 0
 """
-ENDLESS = ["--set", "trial.images=100000000", "--set", "trial.points=1000000"]
 OWN = """
 from pathlib import Path
 from torch import nn
@@ -42,26 +39,6 @@ class Network(nn.Module):
 """
 
 
-@pytest.fixture
-def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(TAG, str(tmp_path))
-    path = tmp_path / "sweep.yaml"
-    path.write_text(SPEC)
-    return path
-
-
-def begin(*arguments: str) -> subprocess.Popen[str]:
-    """The command in a process group of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "sweeper.cli", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        process_group=0,
-    )
-
-
 def sweeper(*arguments: str, code: int = 0) -> tuple[str, str]:
     """Standard output and standard error of a command that ends with this exit code."""
     process = begin(*arguments)
@@ -70,27 +47,14 @@ def sweeper(*arguments: str, code: int = 0) -> tuple[str, str]:
     return out, err
 
 
-def rows(tmp_path: Path, query: str) -> list[tuple[Any, ...]]:
-    with sqlite3.connect(tmp_path / "sweeper.db") as connection:
-        return list(connection.execute(query))
-
-
 def reaches(tmp_path: Path, query: str) -> Callable[[], bool]:
     """Whether the store is there and the query's only number above 0."""
 
-    def reached() -> bool:
-        if not (tmp_path / "sweeper.db").exists():
-            return False
-        try:
-            return bool(rows(tmp_path, query)[0][0])
-        except sqlite3.OperationalError:  # the tables are being made
-            return False
-
-    return reached
+    return lambda: bool(number_of(tmp_path, query))
 
 
 def nothing_is_left(tmp_path: Path) -> bool:
-    return eventually(lambda: all(p.pid == os.getpid() for p in processes_with(TAG, str(tmp_path))))
+    return eventually(lambda: not others(tmp_path))
 
 
 def ends(tmp_path: Path) -> list[tuple[Any, ...]]:

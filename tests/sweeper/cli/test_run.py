@@ -6,20 +6,19 @@ import json
 import os
 import pty
 import signal
-import sqlite3
 import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from cuda_ext import artifact
 from sweeper.cli.main import main
 from tests.processes import eventually, processes_with
+from tests.sweeper.cli.commands import ENDLESS, TAG, begin, others, rows
+from tests.sweeper.cli.commands import number as number_of
 
-TAG = "SWEEPER_TEST_TAG"
 SPEC = """
 name: small
 trial: {model: neuron, data: step-function, images: 640, points: 10}
@@ -29,46 +28,14 @@ space:
   workers: [1, 2]
 objective: {threshold: 0.5}
 """
-ENDLESS = ["--set", "trial.images=100000000", "--set", "trial.points=1000000"]
-
-
-@pytest.fixture
-def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(TAG, str(tmp_path))
-    path = tmp_path / "sweep.yaml"
-    path.write_text(SPEC)
-    return path
-
-
 INSTALLED = str(Path(sys.executable).with_name("sweeper"))
-
-
-def sweeper(*arguments: str, command: tuple[str, ...] = (sys.executable, "-m", "sweeper.cli")) -> subprocess.Popen[str]:
-    """The command in a process group of its own, as a shell starts it."""
-    return subprocess.Popen(
-        [*command, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        process_group=0,
-    )
-
-
-def others(tmp_path: Path) -> list[int]:
-    return [p.pid for p in processes_with(TAG, str(tmp_path)) if p.pid != os.getpid()]
-
-
-def rows(tmp_path: Path, query: str) -> list[tuple[Any, ...]]:
-    with sqlite3.connect(tmp_path / "sweeper.db") as connection:
-        return list(connection.execute(query))
 
 
 @pytest.mark.parametrize("executor", ["ray", "local"])
 def test_a_sweep_runs_to_its_end_and_the_areas_are_those_of_its_points(
     executor: str, spec: Path, tmp_path: Path
 ) -> None:
-    process = sweeper("run", str(spec), "--executor", executor, "--json")
+    process = begin("run", str(spec), "--executor", executor, "--json")
     out, err = process.communicate(timeout=200)
     assert process.returncode == 0, err
     answer = json.loads(out)
@@ -100,9 +67,9 @@ def test_a_sweep_runs_to_its_end_and_the_areas_are_those_of_its_points(
 def test_an_interrupt_leaves_no_process_and_a_store_that_lists_what_was_done(
     executor: str, number: signal.Signals, spec: Path, tmp_path: Path
 ) -> None:
-    process = sweeper("run", str(spec), "--executor", executor, *ENDLESS)
+    process = begin("run", str(spec), "--executor", executor, *ENDLESS)
     written = "SELECT count(*) FROM loss_point"
-    assert eventually(lambda: bool(_count(tmp_path, written)), 90)
+    assert eventually(lambda: bool(number_of(tmp_path, written)), 90)
     # A terminal sends it to the whole group, and impatient people send it twice.
     os.killpg(process.pid, number)
     os.killpg(process.pid, number)
@@ -113,14 +80,14 @@ def test_an_interrupt_leaves_no_process_and_a_store_that_lists_what_was_done(
     assert eventually(lambda: not others(tmp_path)), others(tmp_path)
     assert rows(tmp_path, "SELECT DISTINCT state FROM trial") == [("pending",)]
     assert {state for (state,) in rows(tmp_path, "SELECT state FROM attempt")} == {"interrupted"}
-    assert _count(tmp_path, written) > 0
-    assert "interrupted" in sweeper("list").communicate()[0]
-    assert "pending: interrupted" in sweeper("show", "small").communicate()[0]
+    assert number_of(tmp_path, written) > 0
+    assert "interrupted" in begin("list").communicate()[0]
+    assert "pending: interrupted" in begin("show", "small").communicate()[0]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_end_while_ray_starts_leaves_nothing(number: signal.Signals, spec: Path, tmp_path: Path) -> None:
-    process = sweeper("run", str(spec))
+    process = begin("run", str(spec))
     assert eventually(lambda: any("gcs_server" in name for name in names(tmp_path)), 60)
     folders = {arguments[arguments.index("--folder") + 1] for arguments in heads(tmp_path)}
     os.kill(process.pid, number)
@@ -140,24 +107,13 @@ def heads(tmp_path: Path) -> list[list[str]]:
     return [line for line in lines if "sweeper.gangs.ray_head" in line]
 
 
-def _count(tmp_path: Path, query: str) -> int:
-    if not (tmp_path / "sweeper.db").exists():
-        return 0
-    try:
-        ((count,),) = rows(tmp_path, query)
-    except sqlite3.OperationalError:  # the tables are being made
-        return 0
-    assert isinstance(count, int)
-    return count
-
-
 def test_an_interrupt_is_met_also_where_a_script_started_it_in_the_background(spec: Path, tmp_path: Path) -> None:
     command = " ".join([sys.executable, "-m", "sweeper.cli", "run", str(spec), "--executor", "local", *ENDLESS])
     script = f"{command} & echo $!; wait $!; echo code $?"
     shell = subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True)
     assert shell.stdout is not None
     pid = int(shell.stdout.readline())
-    assert eventually(lambda: bool(_count(tmp_path, "SELECT count(*) FROM loss_point")), 90)
+    assert eventually(lambda: bool(number_of(tmp_path, "SELECT count(*) FROM loss_point")), 90)
     os.kill(pid, signal.SIGINT)
     assert "code 130" in shell.communicate(timeout=60)[0]
     assert eventually(lambda: not others(tmp_path)), others(tmp_path)
@@ -245,7 +201,7 @@ def test_failed_trials_are_an_error(spec: Path, tmp_path: Path, monkeypatch: pyt
     broken.write_text('#!/bin/sh\n[ "$1" = --version ] && echo HYDRA && exit\necho "no luck" >&2; exit 3\n')
     broken.chmod(0o755)
     monkeypatch.setenv("SWEEPER_MPIEXEC", str(broken))
-    process = sweeper("run", str(spec), "--executor", "local")
+    process = begin("run", str(spec), "--executor", "local")
     out, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "8 of 8 trials failed" in err
@@ -310,7 +266,7 @@ retries: 1
 def test_a_model_of_ones_own_that_dies_goes_on_from_its_checkpoint(executor: str, spec: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(OWN)
     spec.write_text(OWN_SPEC)
-    process = sweeper("run", str(spec), "--executor", executor, command=(INSTALLED,))
+    process = begin("run", str(spec), "--executor", executor, command=(INSTALLED,))
     _, err = process.communicate(timeout=200)
     assert process.returncode == 0, err
     states = rows(tmp_path, "SELECT state FROM attempt ORDER BY number")
@@ -329,7 +285,7 @@ def test_a_model_of_ones_own_that_dies_goes_on_from_its_checkpoint(executor: str
 
 
 def test_a_model_that_is_nowhere_is_refused_before_anything_starts(spec: Path, tmp_path: Path) -> None:
-    process = sweeper("run", str(spec), "--set", "trial.model=nowhere:network")
+    process = begin("run", str(spec), "--set", "trial.model=nowhere:network")
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert err.splitlines() == [
