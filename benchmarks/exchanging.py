@@ -43,7 +43,7 @@ def _steps(comm: MPI.Comm, method: str, count: int) -> Callable[[int], float]:
     module = nn.Module()
     module.register_parameter("weights", nn.Parameter(torch.zeros(count)))
     flat, phases = FlatParameters(module), Phases()
-    optimizer = torch.optim.SGD([flat.optimizable()], lr=0.0)
+    optimizer = torch.optim.SGD(flat.optimizable(), lr=0.0)
     exchange = make_exchange(method, "gradients", comm, flat, optimizer, phases, overlap="off")
     exchange.start()
     for _ in range(_WARM_UP_STEPS):

@@ -1,4 +1,4 @@
-"""Operators of the training core in C++ and CUDA: realignment in place, and fully connected layers in fused passes.
+"""Operators of the training core in C++ and CUDA: realignment in place, fully connected layers and pooled ReLUs in fused passes.
 
 The names below load torch and the compiled operators when first used; `cuda_ext.build` needs neither.
 """
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         empty_augmented,
         fused_linear,
         fused_mlp,
+        relu_avg_pool,
         shift_left,
         shift_left_,
         shift_right,
@@ -27,6 +28,7 @@ __all__ = [
     "empty_augmented",
     "fused_linear",
     "fused_mlp",
+    "relu_avg_pool",
     "shift_left",
     "shift_left_",
     "shift_right",

@@ -93,6 +93,28 @@ def fused_mlp(x: Tensor, weights: Sequence[Tensor], activations: Sequence[str]) 
     return output.reshape(*x.shape[:-1], output.shape[-1])
 
 
+def relu_avg_pool(x: Tensor, bias: Tensor, size: int, stride: int) -> Tensor:
+    """The mean over windows of relu(x + bias): a convolution's bias, its ReLU and average pooling in one pass each way.
+
+    Differentiable, once.
+
+    Args:
+        x: maps [images, channels, height, width], of fewer than 2^31 pixels; best channels last in memory, else copied.
+        bias: [channels], on x's device; cast to the type of sums: float32, and float64 for x of float64.
+        size, stride: of the square windows in pixels; no padding, and none that would reach over the edge.
+
+    Returns:
+        [images, channels, (height - size) // stride + 1, (width - size) // stride + 1], channels last in memory.
+
+    Raises:
+        RuntimeError: a wrong type, device or shape.
+    """
+    _need_kernels(x)
+    sums = torch.float64 if x.dtype == torch.float64 else torch.float32
+    result: Tensor = _NAMESPACE.relu_avg_pool(x, bias.to(sums), size, stride)
+    return result
+
+
 def empty_augmented(
     outputs: int, inputs: int, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None
 ) -> Tensor:
@@ -191,6 +213,19 @@ def _fused_mlp_backward_shape(
     return _input_gradient_shape(x, needs_input), [_like(weight) for weight in weights]
 
 
+def _relu_avg_pool_shape(x: Tensor, bias: Tensor, size: int, stride: int) -> Tensor:
+    sides = [(pixels - size) // stride + 1 for pixels in x.shape[2:]]
+    return torch.empty(
+        *x.shape[:2], *sides, dtype=x.dtype, device=x.device, memory_format=torch.channels_last
+    )
+
+
+def _relu_avg_pool_backward_shape(
+    grad: Tensor, x: Tensor, bias: Tensor, size: int, stride: int
+) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(x, memory_format=torch.channels_last), torch.empty_like(bias)
+
+
 def _input_gradient_shape(x: Tensor, needs_input: bool) -> Tensor:
     return x.new_empty(x.shape) if needs_input else x.new_empty(0)
 
@@ -211,6 +246,8 @@ _SHAPES: dict[str, Callable[..., Any]] = {
     "fused_mlp": _fused_mlp_shape,
     "fused_linear_backward": _fused_linear_backward_shape,
     "fused_mlp_backward": _fused_mlp_backward_shape,
+    "relu_avg_pool": _relu_avg_pool_shape,
+    "relu_avg_pool_backward": _relu_avg_pool_backward_shape,
 }
 for _name, _shape in _SHAPES.items():
     torch.library.register_fake(f"sweeper::{_name}", _shape)
@@ -280,9 +317,24 @@ def _fused_mlp_backward(
 torch.library.register_autograd("sweeper::fused_mlp", _fused_mlp_backward, setup_context=_fused_mlp_setup)
 
 
+def _relu_avg_pool_setup(ctx: Any, inputs: tuple[Tensor, Tensor, int, int], output: Tensor) -> None:
+    x, bias, ctx.size, ctx.stride = inputs
+    ctx.save_for_backward(x, bias)
+
+
+def _relu_avg_pool_backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    to_x, to_bias = _NAMESPACE.relu_avg_pool_backward(grad, *ctx.saved_tensors, ctx.size, ctx.stride)
+    return to_x, to_bias, None, None
+
+
+torch.library.register_autograd("sweeper::relu_avg_pool", _relu_avg_pool_backward, setup_context=_relu_avg_pool_setup)
+
+
 def _no_second_derivative(*_: Any) -> Any:
-    raise RuntimeError("fused_linear and fused_mlp have no second derivative; use nn.Linear where it is needed")
+    raise RuntimeError(
+        "fused_linear, fused_mlp and relu_avg_pool have no second derivative; use torch's where it is needed"
+    )
 
 
-for _name in ("fused_linear_backward", "fused_mlp_backward"):
+for _name in ("fused_linear_backward", "fused_mlp_backward", "relu_avg_pool_backward"):
     torch.library.register_autograd(f"sweeper::{_name}", _no_second_derivative)

@@ -48,3 +48,8 @@ def fused_mlp(x: Tensor, weights: Sequence[Tensor], activations: Sequence[str]) 
     for weight, activation in zip(weights, activations, strict=True):
         x = fused_linear(x, weight, activation)
     return x
+
+
+def relu_avg_pool(x: Tensor, bias: Tensor, size: int, stride: int) -> Tensor:
+    """The mean over windows of relu(x + bias) for x [images, channels, height, width] and bias [channels]."""
+    return F.avg_pool2d(F.relu(x + bias[:, None, None]), size, stride)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -46,7 +48,7 @@ class CapturedSteps:
         for combine in combines:
             graph = torch.cuda.CUDAGraph()
             # Other threads, such as NCCL's watchdog, may ask the driver something meanwhile.
-            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            with _nothing_freed(), torch.cuda.graph(graph, capture_error_mode="thread_local"):
                 self._step(combine)
             self._graphs[combine] = graph
         for tensor, before in zip(self._state, kept, strict=True):
@@ -70,3 +72,15 @@ class CapturedSteps:
         self._listed[: end - first].copy_(torch.from_numpy(numbers))
         self._next.zero_()
         self._following, self._end = first, end
+
+
+@contextmanager
+def _nothing_freed() -> Iterator[None]:
+    """No collection of garbage meanwhile: an earlier trial's graph that was freed then would spoil the recording."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+_ALIGNMENT = 4  # elements: kernels read vectors of so many
+
 
 class FlatParameters:
     """The parameters that a module learns, in one buffer each for weights and gradients, of which they become views.
@@ -29,7 +31,7 @@ class FlatParameters:
         self.gradients = torch.zeros_like(self.weights)
         self.spans: list[tuple[int, int]] = []
         self._parameters = parameters
-        self._gradients: list[Tensor] = []
+        self._orders: list[list[int]] = []
         self._computing = self._watched = False
         start = 0
         for parameter in parameters:
@@ -38,7 +40,7 @@ class FlatParameters:
             parameter.data, parameter.grad = (
                 _view(buffer[start:stop], parameter.shape, order) for buffer in (self.weights, self.gradients)
             )
-            self._gradients.append(parameter.grad)
+            self._orders.append(order)
             self.spans.append((start, stop))
             start = stop
         self._host = {name: _host_buffer(tensor) for name, tensor in self._named().items()}
@@ -53,7 +55,8 @@ class FlatParameters:
         """
         if not self._watched:
             computed = torch.autograd.grad(loss, self._parameters, grad_outputs=scale, materialize_grads=True)
-            torch._foreach_copy_(self._gradients, computed)
+            lying = (gradient.permute(order) for gradient, order in zip(computed, self._orders, strict=True))
+            torch.cat([gradient.reshape(-1) for gradient in lying], out=self.gradients)
             return
         self.gradients.zero_()
         self._computing = True
@@ -80,11 +83,13 @@ class FlatParameters:
         for number, parameter in enumerate(self._parameters):
             parameter.register_post_accumulate_grad_hook(hook(number))  # type: ignore[no-untyped-call]
 
-    def optimizable(self) -> nn.Parameter:
-        """One parameter over all weights and gradients, for torch's optimisers."""
-        parameter = nn.Parameter(self.weights)
-        parameter.grad = self.gradients
-        return parameter
+    def optimizable(self, pieces: int = 1) -> list[nn.Parameter]:
+        """All weights and gradients as so many parameters at most, about equal, for torch's optimisers."""
+        length = _rounded_up(-(-len(self) // pieces), _ALIGNMENT)
+        parameters = [nn.Parameter(piece) for piece in self.weights.split(length)]
+        for parameter, gradient in zip(parameters, self.gradients.split(length), strict=True):
+            parameter.grad = gradient
+        return parameters
 
     def on_device(self, name: str) -> Tensor:
         """ "weights" or "gradients" [count] where the module computes."""
@@ -106,6 +111,10 @@ class FlatParameters:
 
     def _named(self) -> dict[str, Tensor]:
         return {"weights": self.weights, "gradients": self.gradients}
+
+
+def _rounded_up(count: int, multiple: int) -> int:
+    return -(-count // multiple) * multiple
 
 
 def _memory_order(tensor: Tensor) -> list[int]:

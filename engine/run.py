@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from engine.augmentation import Augmentation
-from engine.batches import Batches, HostBatches, ResidentBatches, gpu_layout
+from engine.batches import Batches, HostBatches, ResidentBatches
 from engine.captured import CapturedSteps
 from engine.checkpoint import copy_into
 from engine.compiled import compiled
@@ -50,7 +50,7 @@ class Run:
         data = load(config.data)
         self._task = build(config, data)
         self._module = self._task.module.to(self.device)
-        _lay_out(self._module, gpu_layout(self.precision) if self._on_gpu else torch.channels_last)
+        _lay_out(self._module)
         self.flat = FlatParameters(self._module)
         self.phases = Phases()
         self._optimizer = make_optimizer(config, self.flat)
@@ -195,7 +195,7 @@ class Run:
         return self.config.images // self.config.global_batch(self.comm.size)
 
     def _on_device(self, data: DataSet) -> Batches:
-        return ResidentBatches(data, self.device, gpu_layout(self.precision)) if self._on_gpu else HostBatches(data)
+        return ResidentBatches(data, self.device) if self._on_gpu else HostBatches(data)
 
     def _make_augmentation(self, data: DataSet) -> Augmentation | None:
         if not self.config.augmentation.changes_pictures:
@@ -236,8 +236,8 @@ class Run:
         return f"{self._method}, {self.config.exchange.average} averaged{when}{how}"
 
 
-def _lay_out(module: nn.Module, layout: torch.memory_format) -> None:
-    """Have the weights of convolutions over pictures lie in memory as the pictures do."""
+def _lay_out(module: nn.Module) -> None:
+    """Have the weights of convolutions over pictures lie in memory as the pictures do: channels last."""
     for parameter in module.parameters():
         if parameter.dim() == 4:
-            parameter.data = parameter.data.contiguous(memory_format=layout)
+            parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)

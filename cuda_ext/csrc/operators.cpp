@@ -16,4 +16,7 @@ TORCH_LIBRARY(sweeper, m) {
   m.def(
       "fused_linear_backward(Tensor grad, Tensor x, Tensor weight, Tensor output, Tensor saved, str activation, "
       "bool needs_input) -> (Tensor, Tensor)");
+  m.def("relu_avg_pool(Tensor x, Tensor bias, int size, int stride) -> Tensor");
+  m.def(
+      "relu_avg_pool_backward(Tensor grad, Tensor x, Tensor bias, int size, int stride) -> (Tensor, Tensor)");
 }

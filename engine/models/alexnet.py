@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from engine.models.fully_connected import Fc, fully_connected
+from engine.models.picture_convolution import PictureConv2d
 from engine.models.sizes import is_large
 
 _LARGE_HIDDEN, _SMALL_HIDDEN = (4096, 4096), (1024, 1024)
@@ -22,7 +23,7 @@ class AlexNet(nn.Module):
     def __init__(self, channels: int, size: tuple[int, int], classes: int, fc: Fc = "torch") -> None:
         super().__init__()
         large = is_large(size)
-        first = nn.Conv2d(channels, 64, 11, stride=4, padding=2) if large else nn.Conv2d(channels, 64, 3, padding=1)
+        first = nn.Conv2d(channels, 64, 11, stride=4, padding=2) if large else PictureConv2d(channels, 64, 3, padding=1)
         second = nn.Conv2d(64, 192, 5, padding=2) if large else nn.Conv2d(64, 192, 3, padding=1)
         self.features = nn.Sequential(
             *(first, nn.ReLU(inplace=True), _pooling(large)),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from torch import nn
 
+from engine.models.picture_convolution import FEW_CHANNELS, PictureConv2d
+
 LARGE = 64  # pixels from which a network begins as its paper has it for 224; below, as is usual for 32
 
 
@@ -19,7 +21,5 @@ def convolution(inputs: int, outputs: int, kernel: int, stride: int = 1) -> nn.S
 
 def normalised(inputs: int, outputs: int, kernel: int, stride: int = 1) -> list[nn.Module]:
     """A convolution that keeps the size over its stride, and batch normalisation, whose shift makes a bias needless."""
-    return [
-        nn.Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2, bias=False),
-        nn.BatchNorm2d(outputs),
-    ]
+    kind = PictureConv2d if inputs <= FEW_CHANNELS else nn.Conv2d
+    return [kind(inputs, outputs, kernel, stride, padding=kernel // 2, bias=False), nn.BatchNorm2d(outputs)]

@@ -45,7 +45,7 @@ def test_gradients_add_up_in_the_flat_buffer() -> None:
 def test_an_optimiser_over_the_flat_parameter_is_one_over_all() -> None:
     module, plain = network(), network()
     flat = FlatParameters(module)
-    ours = torch.optim.SGD([flat.optimizable()], lr=0.1, momentum=0.9, weight_decay=0.01)
+    ours = torch.optim.SGD(flat.optimizable(), lr=0.1, momentum=0.9, weight_decay=0.01)
     theirs = torch.optim.SGD(plain.parameters(), lr=0.1, momentum=0.9, weight_decay=0.01)
     inputs = torch.linspace(-1, 1, 15).view(5, 3)
     for _ in range(3):

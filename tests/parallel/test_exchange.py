@@ -109,7 +109,7 @@ def make_rank(request: pytest.FixtureRequest, comm: MPI.Comm) -> MakeRank:
 def rank_of(case: Case, comm: MPI.Comm, momentum: float = 0.0, weight_decay: float = 0.0, seed: int = 0) -> Rank:
     module, phases = network(seed), Phases()
     flat = FlatParameters(module)
-    optimizer = torch.optim.SGD([flat.optimizable()], lr=RATE, momentum=momentum, weight_decay=weight_decay)
+    optimizer = torch.optim.SGD(flat.optimizable(), lr=RATE, momentum=momentum, weight_decay=weight_decay)
     settings: dict[str, Any] = {"overlap": case.overlap, "bucket_bytes": BUCKET_BYTES, "direct": case.direct}
     exchange = make_exchange(case.method, case.average, comm, flat, optimizer, phases, **settings)
     assert exchange.overlapped == (case.overlap == "on" and comm.size > 1)
@@ -334,7 +334,7 @@ def test_nccls_exchange_is_right_over_another_library(monkeypatch: pytest.Monkey
 )
 def test_overlapping_is_refused_where_it_cannot_be(method: str, average: Averaged, told: str) -> None:
     flat = FlatParameters(network())
-    optimizer = torch.optim.SGD([flat.optimizable()], lr=RATE)
+    optimizer = torch.optim.SGD(flat.optimizable(), lr=RATE)
     with pytest.raises(ExchangeError, match=f"trial.exchange.overlap: is on, and {told}"):
         make_exchange(method, average, MPI.COMM_WORLD, flat, optimizer, Phases(), overlap="on")
 
@@ -344,14 +344,14 @@ def test_overlapping_is_refused_where_it_cannot_be(method: str, average: Average
 def test_auto_overlaps_more_than_one_bucket(comm: MPI.Comm, bucket_bytes: int, expected: bool) -> None:
     for method in METHODS:
         flat = FlatParameters(network())
-        optimizer = torch.optim.SGD([flat.optimizable()], lr=RATE)
+        optimizer = torch.optim.SGD(flat.optimizable(), lr=RATE)
         made = make_exchange(method, "gradients", comm, flat, optimizer, Phases(), bucket_bytes=bucket_bytes)
         assert made.overlapped == (expected and method == "all-reduce" and comm.size > 1)
 
 
 def test_what_stays_on_the_device_may_be_captured() -> None:
     flat = FlatParameters(network())
-    optimizer = torch.optim.SGD([flat.optimizable()], lr=RATE)
+    optimizer = torch.optim.SGD(flat.optimizable(), lr=RATE)
     for comm in (MPI.COMM_SELF, MPI.COMM_WORLD):
         made = make_exchange("all-reduce", "gradients", comm, flat, optimizer, Phases())
         assert (made.on_device, made.staging) == (comm.size == 1, "host")
@@ -365,6 +365,6 @@ def test_auto_is_the_all_reduce_on_cpus(comm: MPI.Comm) -> None:
 @on_all_ranks
 def test_nccl_is_refused_on_cpus(comm: MPI.Comm) -> None:
     flat = FlatParameters(network())
-    optimizer = torch.optim.SGD([flat.optimizable()], lr=RATE)
+    optimizer = torch.optim.SGD(flat.optimizable(), lr=RATE)
     with pytest.raises(ExchangeError, match="nccl needs a GPU for every rank, and they compute on CPUs"):
         make_exchange("nccl", "gradients", comm, flat, optimizer, Phases())

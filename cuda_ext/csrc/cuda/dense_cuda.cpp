@@ -15,15 +15,6 @@ using cuda::Element;
 using cuda::Layer;
 using cuda::View;
 
-Element element_of(const at::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case at::kFloat: return Element::kFloat;
-    case at::kDouble: return Element::kDouble;
-    case at::kBFloat16: return Element::kBFloat16;
-    default: return Element::kHalf;
-  }
-}
-
 // Nothing for what is no matrix: a tensor that stands for one that was not kept.
 View view_of(const at::Tensor& matrix) {
   if (!matrix.defined() || matrix.dim() != 2) return {};

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "../dense.h"
+#include "elements.h"
 #include "library_product.h"
 
 namespace sweeper {
 
-cuda::Element element_of(const at::Tensor& tensor);
 cuda::View view_of(const at::Tensor& matrix);
 cuda::Layer layer_of(const Stack& stack, int64_t index, const at::Tensor& output, const at::Tensor& saved);
 
