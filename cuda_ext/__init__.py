@@ -1,4 +1,4 @@
-"""Operators of the training core in C++ and CUDA: realignment in place, fully connected layers and pooled ReLUs in fused passes.
+"""Operators of the training core in C++ and CUDA: realignment in place; layers and pooled ReLUs in fused passes.
 
 The names below load torch and the compiled operators when first used; `cuda_ext.build` needs neither.
 """

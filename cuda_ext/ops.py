@@ -215,9 +215,7 @@ def _fused_mlp_backward_shape(
 
 def _relu_avg_pool_shape(x: Tensor, bias: Tensor, size: int, stride: int) -> Tensor:
     sides = [(pixels - size) // stride + 1 for pixels in x.shape[2:]]
-    return torch.empty(
-        *x.shape[:2], *sides, dtype=x.dtype, device=x.device, memory_format=torch.channels_last
-    )
+    return torch.empty(*x.shape[:2], *sides, dtype=x.dtype, device=x.device, memory_format=torch.channels_last)
 
 
 def _relu_avg_pool_backward_shape(

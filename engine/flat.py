@@ -86,8 +86,8 @@ class FlatParameters:
     def optimizable(self, pieces: int = 1) -> list[nn.Parameter]:
         """All weights and gradients as so many parameters at most, about equal, for torch's optimisers."""
         length = _rounded_up(-(-len(self) // pieces), _ALIGNMENT)
-        parameters = [nn.Parameter(piece) for piece in self.weights.split(length)]
-        for parameter, gradient in zip(parameters, self.gradients.split(length), strict=True):
+        parameters = [nn.Parameter(piece) for piece in torch.split(self.weights, length)]
+        for parameter, gradient in zip(parameters, torch.split(self.gradients, length), strict=True):
             parameter.grad = gradient
         return parameters
 

@@ -9,7 +9,6 @@ from torch.optim import Optimizer
 from engine.config import TrainingConfig
 from engine.flat import FlatParameters
 
-
 _PIECES = 48  # as many tensors as torch's fused kernel takes in one launch; each is a block's work at least
 
 
@@ -30,7 +29,7 @@ def make_optimizer(config: TrainingConfig, flat: FlatParameters) -> Optimizer:
         fused=True if on_gpu else None,
     )
     if config.momentum:
-        velocities = torch.zeros_like(flat.weights).split(len(parameters[0]))
+        velocities = torch.split(torch.zeros_like(flat.weights), len(parameters[0]))
         for parameter, velocity in zip(parameters, velocities, strict=True):
             optimizer.state[parameter]["momentum_buffer"] = velocity
     return optimizer

@@ -22,7 +22,7 @@ def assert_right(x: Tensor, bias: Tensor, size: int, stride: int) -> None:
     """Result and gradients beside the reference in float64."""
     x, bias = x.detach().requires_grad_(), bias.detach().requires_grad_()
     result = relu_avg_pool(x, bias, size, stride)
-    inputs = [tensor.detach().double().requires_grad_() for tensor in (x, bias)]
+    inputs = x.detach().double().requires_grad_(), bias.detach().double().requires_grad_()
     exact = reference.relu_avg_pool(*inputs, size, stride)
     assert_near(result, exact.detach(), x.dtype)
     grad = randoms(*exact.shape, dtype=x.dtype, device=str(x.device), seed=2)

@@ -52,5 +52,8 @@ def test_on_a_gpu_the_module_computes_as_conv2d_does(bias: bool, batch: int, mon
     pictures = torch.randn(batch, 3, 32, 32, device="cuda").contiguous(memory_format=torch.channels_last)
     results = [module(pictures) for module in (ours, theirs)]
     torch.testing.assert_close(*results, rtol=1e-4, atol=1e-4)
-    kept = [torch.autograd.grad(result.square().sum(), list(m.parameters())) for result, m in zip(results, (ours, theirs))]
+    kept = [
+        torch.autograd.grad(result.square().sum(), list(module.parameters()))
+        for result, module in zip(results, (ours, theirs), strict=True)
+    ]
     torch.testing.assert_close(*kept, rtol=1e-3, atol=1e-2)
