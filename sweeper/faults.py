@@ -6,9 +6,9 @@ import difflib
 import math
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Tag, ValidationError
 from pydantic_core import ErrorDetails
 
 # What to do about each kind of finding, from its own details.
@@ -31,7 +31,7 @@ _REMEDIES: dict[str, Callable[[dict[str, Any]], str]] = {
     "invalid_key": lambda _: "is no name of a field; remove it",
 }
 # Names of union members and of keys, which pydantic puts among the names of the file.
-_NOT_IN_FILE = re.compile(r"list\[.*\]|\[key\]")
+_NOT_IN_FILE = re.compile(r"(list|kind)\[.*\]|\[key\]")
 
 
 def describe_faults(
@@ -92,13 +92,27 @@ def _nearest(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
 def _fields_at(loc: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
     from sweeper.space import Range
 
-    for part in loc:
+    for number, part in enumerate(loc):
         if part == "space":
             return list(Range.model_fields)
         field = model.model_fields.get(str(part))
-        if field is not None and isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            model = field.annotation
+        if field is None:
+            continue
+        kinds = _tagged(field.annotation)
+        annotation = kinds[str(loc[number + 1])] if kinds and len(loc) > number + 1 else field.annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            model = annotation
     return list(model.model_fields)
+
+
+def _tagged(annotation: Any) -> dict[str, Any]:
+    """The members of a union whose members have tags, by these."""
+    return {
+        mark.tag: get_args(member)[0]
+        for member in get_args(annotation)
+        for mark in getattr(member, "__metadata__", ())
+        if isinstance(mark, Tag)
+    }
 
 
 def show_name(name: str) -> str:

@@ -12,9 +12,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from engine.config import AugmentationConfig, ScheduleConfig, TrainingConfig
+from sweeper.command import CommandConfig
 from sweeper.errors import SpecError
 from sweeper.faults import describe_faults
-from sweeper.spec import WORKERS, Resources, SweepSpec, replace_field
+from sweeper.space import SEED, WORKERS
+from sweeper.spec import Resources, SweepSpec, replace_field
 from sweeper.trial import TrialSpec
 
 MAXIMUM_TRIALS = 100_000
@@ -41,13 +43,20 @@ def plan(spec: SweepSpec) -> list[TrialSpec]:
     """
     _check_size(spec)
     trials = [_trial(spec, point, repeat) for point in _points(spec) for repeat in range(spec.repeats)]
-    _check_images(trials)
+    _check_images([(trial.workers, trial.config) for trial in trials if isinstance(trial.config, TrainingConfig)])
     return trials
 
 
-def content_key(config: TrainingConfig, workers: int, resources: Resources) -> str:
+def content_key(config: TrainingConfig | CommandConfig, workers: int, resources: Resources) -> str:
     """A digest of what decides a trial's result, defaults included: a changed default is another trial."""
-    effective = {
+    effective = config.model_dump(mode="json") if isinstance(config, CommandConfig) else _effective(config, workers)
+    content = {"config": effective, "workers": workers, "resources": resources.model_dump(mode="json")}
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:_KEY_LENGTH]
+
+
+def _effective(config: TrainingConfig, workers: int) -> dict[str, Any]:
+    effective: dict[str, Any] = {
         **config.model_dump(mode="json"),
         "global_batch_size": config.global_batch(workers),
         "batch_size": None,
@@ -59,9 +68,7 @@ def content_key(config: TrainingConfig, workers: int, resources: Resources) -> s
             place = place[parent]
         if place[leaf] == value:
             del place[leaf]
-    content = {"config": effective, "workers": workers, "resources": resources.model_dump(mode="json")}
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()[:_KEY_LENGTH]
+    return effective
 
 
 def _points(spec: SweepSpec) -> list[dict[str, Any]]:
@@ -70,21 +77,32 @@ def _points(spec: SweepSpec) -> list[dict[str, Any]]:
 
 def _trial(spec: SweepSpec, point: dict[str, Any], repeat: int) -> TrialSpec:
     changes = {name: value for name, value in point.items() if name != WORKERS}
-    if spec.repeats > 1:
-        changes["seed"] = spec.trial.seed + repeat
-    try:
-        config = replace_field(spec.trial, changes)
-    except ValidationError as error:
-        at = ", ".join(f"{name}={value}" for name, value in point.items())
-        raise SpecError([f"{line} (at {at})" for line in describe_faults(error, TrainingConfig, "trial")]) from None
     workers = int(point[WORKERS])
+    config: TrainingConfig | CommandConfig
+    if isinstance(spec.trial, CommandConfig):
+        if spec.repeats > 1:
+            changes[SEED] = repeat
+        config, parameters = spec.trial.with_values(changes), {WORKERS: workers, **changes}
+    else:
+        if spec.repeats > 1:
+            changes[SEED] = spec.trial.seed + repeat
+        config = _changed(spec.trial, changes, point)
+        parameters = _parameters(config, workers, changes)
     return TrialSpec(
         key=content_key(config, workers, spec.resources),
         workers=workers,
-        parameters=_parameters(config, workers, changes),
+        parameters=parameters,
         config=config,
         resources=spec.resources,
     )
+
+
+def _changed(trial: TrainingConfig, changes: dict[str, Any], point: dict[str, Any]) -> TrainingConfig:
+    try:
+        return replace_field(trial, changes)
+    except ValidationError as error:
+        at = ", ".join(f"{name}={value}" for name, value in point.items())
+        raise SpecError([f"{line} (at {at})" for line in describe_faults(error, TrainingConfig, "trial")]) from None
 
 
 def _parameters(config: TrainingConfig, workers: int, changes: dict[str, Any]) -> dict[str, Any]:
@@ -102,13 +120,15 @@ def _check_size(spec: SweepSpec) -> None:
         raise SpecError([f"space: gives {size} trials, more than {MAXIMUM_TRIALS}; take fewer values or repeats"])
 
 
-def _check_images(trials: list[TrialSpec]) -> None:
-    worst = max(trials, key=lambda trial: Fraction(trial.config.global_batch(trial.workers), trial.config.images))
-    largest = worst.config.global_batch(worst.workers)
-    if worst.config.images < largest:
+def _check_images(trials: list[tuple[int, TrainingConfig]]) -> None:
+    if not trials:
+        return
+    workers, worst = max(trials, key=lambda trial: Fraction(trial[1].global_batch(trial[0]), trial[1].images))
+    largest = worst.global_batch(workers)
+    if worst.images < largest:
         raise SpecError(
             [
-                f"trial.images: {worst.config.images} is too small for one step of the largest global batch, {largest} "
-                f"(workers {worst.workers}); raise it to at least {largest}, or remove that batch size or worker count"
+                f"trial.images: {worst.images} is too small for one step of the largest global batch, {largest} "
+                f"(workers {workers}); raise it to at least {largest}, or remove that batch size or worker count"
             ]
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -189,6 +190,7 @@ class Scheduler:
                 log=str(gang_log(trial.id, attempt)),
                 limit_s=self._limits.trial_seconds,
                 stall_s=self._limits.stall_seconds,
+                folder=os.getcwd(),
                 checkpoints=str(checkpoints_folder(trial.id)) if trial.config.get("checkpoint_every") else "",
             )
         )

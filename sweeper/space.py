@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from engine.config import Number, PositiveInt
 
 Scalar = bool | int | float | str
+WORKERS, SEED = "workers", "seed"  # what a space may hold besides a trial's fields, and what repeats give
 MAXIMUM_VALUES = 10_000
 _SIGNIFICANT_DIGITS = 12
 _SLACK = 1e-9  # so that rounding does not lose the last value of a log range

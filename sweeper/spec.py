@@ -6,15 +6,25 @@ import difflib
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from engine.config import Number, PositiveFloat, PositiveInt, TrainingConfig
+from sweeper.command import CommandConfig, command_faults
 from sweeper.errors import SpecError
 from sweeper.faults import describe_faults, show_name
 from sweeper.names import checked_name
-from sweeper.space import Range, Scalar, expand, parse_axis
+from sweeper.space import SEED, WORKERS, Range, Scalar, expand, parse_axis
 
-WORKERS = "workers"
 Over = Literal["seconds", "images", "steps"]
 OVER: tuple[str, ...] = get_args(Over)
 
@@ -48,11 +58,25 @@ class Limits(_Strict):
     stall_seconds: PositiveFloat | None = 1800.0
 
 
+def _kind_of_trial(written: Any) -> str:
+    is_command = isinstance(written, CommandConfig) or (isinstance(written, dict) and "command" in written)
+    return "kind[command]" if is_command else "kind[training]"
+
+
+TrialConfig = Annotated[
+    Annotated[TrainingConfig, Tag("kind[training]")] | Annotated[CommandConfig, Tag("kind[command]")],
+    Discriminator(_kind_of_trial),
+]
+
+
 class SweepSpec(_Strict):
-    """A whole sweep; `space` maps fields of `trial` (dotted where nested) and `workers` to their values."""
+    """A whole sweep; `space` maps fields of `trial` (dotted where nested) and `workers` to their values.
+
+    Where `trial` is a command, `space` maps the names that it has in braces.
+    """
 
     name: Annotated[str, AfterValidator(checked_name)]
-    trial: TrainingConfig = TrainingConfig()
+    trial: TrialConfig = TrainingConfig()
     space: Annotated[dict[str, Annotated[list[Scalar] | Range, BeforeValidator(parse_axis)]], Field(min_length=1)]
     objective: Objective = Objective()
     search: Literal["grid"] = "grid"
@@ -77,11 +101,11 @@ class SweepSpec(_Strict):
         problems: list[str] = []
         for name, axis in self.space.items():
             problems += _axis_faults(self.trial, name, axis)
-        if {"batch_size", "global_batch_size"} <= self.space.keys():
-            problems.append("space: batch_size and global_batch_size exclude each other; keep one of them")
-        if "cuda" in (self.trial.device, *self.axes_of("device")) and not self.resources.gpus_per_worker:
-            problems.append("resources.gpus_per_worker: 0 and device cuda exclude each other; give at least 1")
-        if self.repeats > 1 and "seed" in self.space:
+        if isinstance(self.trial, CommandConfig):
+            problems += command_faults(self.trial, self.space, self.repeats)
+        else:
+            problems += self._training_faults(self.trial)
+        if self.repeats > 1 and SEED in self.space:
             problems.append(f"repeats: {self.repeats} gives the seeds already; remove space.seed or repeats")
         for name in dict.fromkeys(self.objective.group_by):
             if (times := self.objective.group_by.count(name)) > 1:
@@ -92,6 +116,19 @@ class SweepSpec(_Strict):
         if problems:
             raise ValueError("\n".join(problems))
         return self
+
+    def _training_faults(self, trial: TrainingConfig) -> list[str]:
+        problems: list[str] = []
+        if {"batch_size", "global_batch_size"} <= self.space.keys():
+            problems.append("space: batch_size and global_batch_size exclude each other; keep one of them")
+        if "cuda" in (trial.device, *self.axes_of("device")) and not self.resources.gpus_per_worker:
+            problems.append("resources.gpus_per_worker: 0 and device cuda exclude each other; give at least 1")
+        return problems
+
+
+def parse_config(written: dict[str, Any]) -> TrainingConfig | CommandConfig:
+    """A trial's settings as the store has them; raises pydantic's ValidationError."""
+    return (CommandConfig if "command" in written else TrainingConfig).model_validate(written)
 
 
 def parse_spec(written: Any) -> SweepSpec:
@@ -157,11 +194,19 @@ def sweepable_fields() -> list[str]:
     return names
 
 
-def _values(trial: TrainingConfig, name: str, axis: list[Scalar] | Range) -> tuple[Scalar, ...]:
+def _values(trial: TrainingConfig | CommandConfig, name: str, axis: list[Scalar] | Range) -> tuple[Scalar, ...]:
     if name == WORKERS:
         return tuple(_worker_count(value) for value in expand(axis, integers=True))
+    if isinstance(trial, CommandConfig):
+        return tuple(_written(value, axis) for value in expand(axis, integers=False))
     values = expand(axis, integers=_integers(name))
     return tuple(field_value(replace_field(trial, {name: value}, _Unrelated), name) for value in values)
+
+
+def _written(value: Scalar, axis: list[Scalar] | Range) -> Scalar:
+    """Whole numbers of a range without a decimal point, as programs expect them."""
+    whole = isinstance(axis, Range) and isinstance(value, float) and value.is_integer()
+    return int(value) if whole else value
 
 
 def _integers(name: str) -> bool:
@@ -175,9 +220,9 @@ def _worker_count(value: Scalar) -> int:
     return int(value)
 
 
-def _axis_faults(trial: TrainingConfig, name: str, axis: list[Scalar] | Range) -> list[str]:
+def _axis_faults(trial: TrainingConfig | CommandConfig, name: str, axis: list[Scalar] | Range) -> list[str]:
     fields = sweepable_fields()
-    if name not in fields:
+    if name not in fields and not isinstance(trial, CommandConfig):
         inner = [field for field in fields if field.startswith(f"{name}.")]
         if inner:
             return [f"space.{name}: is a group of fields; write {' or '.join(inner)}"]

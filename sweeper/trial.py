@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from engine.config import TrainingConfig
+from sweeper.command import CommandConfig
 from sweeper.spec import Resources
 
 
@@ -56,12 +57,12 @@ def predecessors(state: TrialState) -> list[TrialState]:
 class TrialSpec:
     """One point of the space with one seed: what to run, before anything has run.
 
-    `key` is a digest of the content, unique within a sweep; `parameters` are the swept values with workers, batch
-    size and learning rate always among them.
+    `key` is a digest of the content, unique within a sweep; `parameters` are the swept values with workers, and unless
+    a command is run batch size and learning rate, always among them.
     """
 
     key: str
     workers: int
     parameters: dict[str, Any]
-    config: TrainingConfig
+    config: TrainingConfig | CommandConfig
     resources: Resources

@@ -14,6 +14,7 @@ from sweeper.cli.main import cli
 from sweeper.plan import plan
 from sweeper.spec import Limits, Objective, Resources, SweepSpec, parse_spec
 from sweeper.spec_file import load_spec, parse_yaml
+from tests.sweeper.specs import training
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -72,7 +73,7 @@ def test_the_defaults_are_those_of_the_code() -> None:
         for part in name.split("."):
             place = getattr(place, part)
         if name == "batch_size":
-            place = spec.trial.global_batch(1)
+            place = training(spec.trial).global_batch(1)
         shown = (
             f"[{', '.join(map(str, place))}]"
             if isinstance(place, tuple)

@@ -13,7 +13,8 @@ from typing import Any, Literal, get_args
 from sweeper.errors import SpecError
 from sweeper.interchange.importing import LoggedTrial
 from sweeper.ranking import Candidate, best_per_group
-from sweeper.spec import OVER, WORKERS
+from sweeper.space import WORKERS
+from sweeper.spec import OVER
 from sweeper.store.records import SweepRecord, TrialRecord
 from sweeper.store.store import Store
 

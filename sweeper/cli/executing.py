@@ -26,7 +26,7 @@ from sweeper.gangs.machine import local_capacity
 from sweeper.paths import make_logs_folder
 from sweeper.scheduler import Scheduler
 from sweeper.seating import check_seating
-from sweeper.spec import Limits, Resources
+from sweeper.spec import Limits, Resources, parse_config
 from sweeper.store import Store, SweepRecord, TrialRecord
 from sweeper.trial import TrialSpec, TrialState
 
@@ -56,11 +56,12 @@ def prepare(trials: Sequence[TrialSpec], executor: str, ray_address: str | None)
         return  # the cluster's hosts have it, or say so
     check_seating(trials, local_capacity())
     find_launcher()
-    if any(needs_operators(trial.config) for trial in trials):
-        check_operators(cuda=_computes_on_gpus(trials))
     make_logs_folder()
-    check_factories(trials)
-    fetch_data(trials)
+    training = [(trial.config, trial.resources) for trial in trials if isinstance(trial.config, TrainingConfig)]
+    if any(needs_operators(config) for config, _ in training):
+        check_operators(cuda=any(gives.gpus_per_worker > 0 and config.device != "cpu" for config, gives in training))
+    check_factories([config for config, _ in training])
+    fetch_data([config for config, _ in training])
 
 
 def execute(
@@ -148,30 +149,26 @@ def spec_of(trial: TrialRecord) -> TrialSpec:
         key=trial.id.partition("-")[2],
         workers=trial.workers,
         parameters=trial.parameters,
-        config=TrainingConfig.model_validate(trial.config),
+        config=parse_config(trial.config),
         resources=Resources.model_validate(trial.resources),
     )
 
 
-def _computes_on_gpus(trials: Sequence[TrialSpec]) -> bool:
-    return any(trial.resources.gpus_per_worker > 0 and trial.config.device != "cpu" for trial in trials)
-
-
-def fetch_data(trials: Sequence[TrialSpec]) -> None:
+def fetch_data(configs: Sequence[TrainingConfig]) -> None:
     """Have each data set of the trials on this machine, decoded, before ranks ask for it all at once."""
-    for name in dict.fromkeys(trial.config.data for trial in trials):
+    for name in dict.fromkeys(config.data for config in configs):
         if not is_factory(name):
             load(name)
 
 
-def check_factories(trials: Sequence[TrialSpec]) -> None:
+def check_factories(configs: Sequence[TrainingConfig]) -> None:
     """Look for the modules of models and data of the user's own, which the ranks will import from this folder.
 
     Raises:
         FactoryError: one is nowhere.
     """
     for name in ("model", "data"):
-        for reference in filter(is_factory, dict.fromkeys(getattr(trial.config, name) for trial in trials)):
+        for reference in filter(is_factory, dict.fromkeys(getattr(config, name) for config in configs)):
             if os.getcwd() not in sys.path:
                 sys.path.insert(0, os.getcwd())  # as ranks have it, and a command that pip has installed has not
             check_factory(f"trial.{name}", reference)

@@ -150,8 +150,9 @@ class LiveView(_Standing):
             if point is None:
                 table.add_row(describe(trial.parameters), "starting", "", "")
             else:
-                share = (point.images or 0) / trial.config["images"]
-                table.add_row(describe(trial.parameters), f"{share:.0%}", f"{point.seconds:.1f}", measure(point.loss))
+                table.add_row(
+                    describe(trial.parameters), _done(point, trial), f"{point.seconds:.1f}", measure(point.loss)
+                )
         return table
 
     def _leader_table(self) -> Table:
@@ -187,3 +188,10 @@ def _table(first: str, *others: str) -> Table:
     for name in others:
         table.add_column(name, justify="right")
     return table
+
+
+def _done(point: LossPoint, trial: TrialRecord) -> str:
+    """The part of a trial's images that it has seen; of a command, whose end nobody knows, its steps."""
+    if "images" in trial.config:
+        return f"{(point.images or 0) / trial.config['images']:.0%}"
+    return f"step {point.step}"

@@ -47,7 +47,8 @@ class Capacity:
 class Job:
     """One attempt at a trial, as plain values that travel as JSON; `checkpoints` is the folder for them, or empty.
 
-    `limit_s` bounds the whole attempt from its start, `stall_s` the time between two events of it.
+    `config` is a TrainingConfig or a CommandConfig, and a command runs in `folder`. `limit_s` bounds the whole attempt
+    from its start, `stall_s` the time between two events of it.
     """
 
     trial_id: str
@@ -60,6 +61,12 @@ class Job:
     checkpoints: str = ""
     limit_s: float | None = None
     stall_s: float | None = None
+    folder: str = ""
+
+    @property
+    def is_command(self) -> bool:
+        """Whether a user's own program is to be run, in a gang that serves nothing else."""
+        return "command" in self.config
 
     @property
     def need(self) -> Seats:

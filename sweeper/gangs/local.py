@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterator
 
 from sweeper.gangs.base import Capacity, Job, JobEvent
-from sweeper.gangs.gang import Gang
 from sweeper.gangs.machine import local_capacity, local_gpus
+from sweeper.gangs.opening import open_gang
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor
 
 
@@ -47,7 +47,7 @@ class _SeatedGang:
         self._executor = executor
         self._gpus = executor.take_gpus(job.need.gpus)
         try:
-            self._gang = Gang(job, self._gpus)
+            self._gang = open_gang(job, self._gpus)
         except BaseException:
             executor.return_gpus(self._gpus)
             raise

@@ -21,9 +21,9 @@ from engine.data.places import VARIABLE as DATA_VARIABLE
 from engine.protocol import Failed, decode_event, encode
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
-from sweeper.gangs.gang import Gang
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
 from sweeper.gangs.machine import local_capacity
+from sweeper.gangs.opening import open_gang
 from sweeper.gangs.processes import end_job, family
 from sweeper.gangs.ray_head import import_ray, keep_private
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor
@@ -251,7 +251,7 @@ class GangActor:
         os.environ.update(environment)
         # Set by Ray to the GPUs of the bundle, and left as it is where the bundle has none.
         gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if Job(**job).need.gpus else []
-        self._gang = Gang(Job(**job), gpus)
+        self._gang = open_gang(Job(**job), gpus)
 
     def run(self, job: dict[str, Any]) -> Iterator[tuple[str, str, float, str]]:
         """See `Gang.run`; each event as the gang's id and log, the elapsed seconds, and a line of the protocol."""

@@ -101,7 +101,9 @@ class StreamingExecutor(ABC):
             if seated is not None:
                 # The last event is told when the gang's seats are free again, or its next job would find them taken.
                 last = self._run(seated, job)
-                self._leave(seated, job, reusable=last is not None and isinstance(last.event, Ended))
+                self._leave(
+                    seated, job, reusable=last is not None and isinstance(last.event, Ended) and not job.is_command
+                )
                 if last is not None:
                     self._tell_end(last)
         except Exception as error:
@@ -196,7 +198,7 @@ class _Seated:
     def serves(self, job: Job) -> bool:
         """Whether the gang has the shape that `job` needs."""
         mine, its = self.job, job
-        return (mine.workers, mine.cpus_per_worker, mine.gpus_per_worker) == (
+        return not job.is_command and (mine.workers, mine.cpus_per_worker, mine.gpus_per_worker) == (
             its.workers,
             its.cpus_per_worker,
             its.gpus_per_worker,

@@ -11,7 +11,8 @@ from typing import Any
 
 from sweeper.errors import SpecError
 from sweeper.interchange.numbers import parse_number
-from sweeper.spec import WORKERS, sweepable_fields
+from sweeper.space import WORKERS
+from sweeper.spec import sweepable_fields
 from sweeper.spec_file import split_assignment
 
 _COUNTS = (WORKERS, "batch_size", "global_batch_size")

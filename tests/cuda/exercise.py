@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import torch
 
-from cuda_ext import fused_linear, fused_mlp, reference, shift_left_, shift_right_
+from cuda_ext import fused_linear, fused_mlp, reference, relu_avg_pool, shift_left_, shift_right_
 from tests.cuda_ext.devices import randoms
 from tests.cuda_ext.test_dense import augmented_weight
 
@@ -55,11 +55,25 @@ def stacks(dtype: torch.dtype) -> int:
     return wrong
 
 
+def pools(dtype: torch.dtype) -> int:
+    """How many pooled ReLUs gave something that is not a number."""
+    wrong = 0
+    for shape in ((7, 32, 15, 15), (3, 5, 8, 6), (2, 300, 5, 5)):
+        for size, stride in ((3, 2), (2, 2), (1, 3)):
+            x = randoms(*shape, dtype=dtype, device="cuda").contiguous(memory_format=torch.channels_last)
+            bias = randoms(shape[1], dtype=dtype, device="cuda", seed=1).requires_grad_()
+            output = relu_avg_pool(x.requires_grad_(), bias, size, stride)
+            results = torch.autograd.grad(output, (x, bias), torch.randn_like(output))
+            wrong += not all(bool(result.isfinite().all()) for result in results)
+    return wrong
+
+
 def main() -> int:
     """Run all; the exit code says whether all went right."""
     torch.backends.cuda.matmul.allow_tf32 = True
     wrong = sum(
-        shifts(dtype) + stacks(dtype) for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+        shifts(dtype) + stacks(dtype) + pools(dtype)
+        for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64)
     )
     torch.cuda.synchronize()
     sys.stdout.write(f"{wrong} wrong\n")

@@ -6,10 +6,18 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from engine.config import TrainingConfig
+from sweeper.command import CommandConfig
 from sweeper.names import is_unshown
 from sweeper.spec import SweepSpec, parse_spec
 
 RATES = st.integers(1, 999).map(lambda thousandths: thousandths / 1000)
+
+
+def training(config: TrainingConfig | CommandConfig) -> TrainingConfig:
+    """Settings of the engine, as they must be here."""
+    assert isinstance(config, TrainingConfig)
+    return config
 
 
 def _axis(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:

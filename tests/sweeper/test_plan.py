@@ -18,7 +18,7 @@ from sweeper.errors import SpecError
 from sweeper.plan import MAXIMUM_TRIALS, content_key, plan
 from sweeper.spec import Resources, SweepSpec, field_value, parse_spec
 from sweeper.trial import TrialSpec
-from tests.sweeper.specs import specs
+from tests.sweeper.specs import specs, training
 
 SPACE = {"learning_rate": [0.1, 0.2], "batch_size": [16, 32], "workers": [2, 1]}
 
@@ -34,13 +34,15 @@ def faults(space: Any, **fields: Any) -> list[str]:
 
 
 def test_worker_counts_are_outermost_then_the_fields_as_written() -> None:
-    points = [(t.workers, t.config.learning_rate, t.config.batch_size) for t in planned()]
+    points = [(t.workers, training(t.config).learning_rate, training(t.config).batch_size) for t in planned()]
     assert points == list(product([2, 1], [0.1, 0.2], [16, 32]))
 
 
 def test_repeats_are_innermost_and_differ_in_their_seed() -> None:
     trials = planned({"batch_size": [16, 32]}, repeats=3, trial={"seed": 7})
-    assert [(t.config.batch_size, t.config.seed) for t in trials] == list(product([16, 32], [7, 8, 9]))
+    assert [(training(t.config).batch_size, training(t.config).seed) for t in trials] == list(
+        product([16, 32], [7, 8, 9])
+    )
     assert [t.parameters["seed"] for t in trials] == [7, 8, 9, 7, 8, 9]
     assert "seed" not in planned()[0].parameters
 
@@ -139,8 +141,8 @@ def test_each_trial_is_configured_as_its_parameters_say(spec: SweepSpec) -> None
         assert trial.parameters["workers"] == trial.workers
         assert set(spec.axes) <= set(trial.parameters)
         for name in trial.parameters.keys() - {"workers", "batch_size"}:
-            assert field_value(trial.config, name) == trial.parameters[name]
+            assert field_value(training(trial.config), name) == trial.parameters[name]
         if "batch_size" in trial.parameters:
-            assert trial.config.global_batch(trial.workers) == trial.workers * trial.parameters["batch_size"]
+            assert training(trial.config).global_batch(trial.workers) == trial.workers * trial.parameters["batch_size"]
         assert trial.resources == spec.resources
         assert json.loads(json.dumps(trial.parameters)) == trial.parameters

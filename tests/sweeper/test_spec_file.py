@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sweeper.errors import SpecError
 from sweeper.spec import SweepSpec
 from sweeper.spec_file import load_spec, parse_yaml, split_assignment
+from tests.sweeper.specs import training
 
 SHORT = """\
 name: mine
@@ -89,7 +90,7 @@ def test_overrides_change_what_is_written(tmp_path: Path) -> None:
         "objective.threshold=1.5",
         "name=a = b",
     )
-    assert (spec.trial.images, spec.trial.exchange.average) == (10240, "weights")
+    assert (training(spec.trial).images, training(spec.trial).exchange.average) == (10240, "weights")
     assert (spec.axes["batch_size"], spec.axes["exchange.average"]) == ((64,), ("gradients", "weights"))
     assert (spec.objective.threshold, spec.name) == (1.5, "a = b")
     assert spec.axes["learning_rate"] == (0.1, 0.2, 0.3)

@@ -17,8 +17,9 @@ from engine.protocol import LAST_WORDS, Ended, Evaluated, Event, Point, Ready, S
 from engine.shared_memory import mapped_segments
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Job
-from sweeper.gangs.gang import Gang, killed, last_words
+from sweeper.gangs.gang import Gang
 from sweeper.gangs.launcher import Launcher, find_launcher
+from sweeper.gangs.mpi_job import killed, last_words
 from tests.processes import eventually, processes_with
 
 

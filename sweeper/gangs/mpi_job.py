@@ -1,0 +1,154 @@
+"""A running MPI job from outside: its pipes, its log, its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+from engine.protocol import LAST_WORDS, Event
+from engine.shared_memory import mapped_segments, remove_segments
+from sweeper.gangs.base import Job, JobEvent
+from sweeper.gangs.launcher import find_launcher
+from sweeper.gangs.processes import end_job, family
+
+_TAIL_BYTES = 64 * 1024
+_NOISE_LINES = 20
+
+
+class MpiJob:
+    """`program` on `job.workers` ranks of this host, in `folder` where one is named, with `variables` besides.
+
+    The job leads a session of its own: an interrupt at the terminal does not reach it.
+
+    Raises:
+        LaunchError: there is no mpiexec, or it cannot be started.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        program: Sequence[str],
+        gpus: Sequence[str] | None,
+        variables: Mapping[str, str] | None = None,
+        folder: str | None = None,
+    ) -> None:
+        self.id = uuid.uuid4().hex[:12]
+        self.log = Path(job.log)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self.begun = time.monotonic()
+        launcher = find_launcher()
+        environment = {**launcher.environment(os.environ, job.cpus_per_worker, gpus), **(variables or {})}
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                launcher.command(job.workers, program),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=environment,
+                cwd=folder,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+            )
+        self._members: list[psutil.Process] = []
+        self._segments: set[Path] = set()
+        self._noise: list[str] = []
+
+    def lines(self) -> Iterator[str]:
+        """What the ranks say on standard output, until the job has ended or was ended."""
+        assert self.process.stdout is not None
+        with contextlib.suppress(ValueError):  # closed by kill
+            yield from self.process.stdout
+
+    def send(self, line: str) -> None:
+        """A line to rank 0's standard input. To a job that has died it goes nowhere: its output ends, and tells."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+
+    def keep(self, line: str) -> None:
+        """A line that is for nobody: for the log, and for the reason should it be mpiexec's own word on a death."""
+        self._noise = [*self._noise, line.rstrip()][-_NOISE_LINES:]
+        with self.log.open("a", encoding="utf-8") as log:
+            log.write(line if line.endswith("\n") else line + "\n")
+
+    def note_members(self, pids: Sequence[int]) -> None:
+        """All ranks are up: remember what belongs to the job, should mpiexec die before them."""
+        self._members = family(self.process.pid)
+        self._segments = mapped_segments(list(pids))
+
+    def alive(self) -> bool:
+        """Whether all processes that were noted still run."""
+        return self.process.poll() is None and all(member.is_running() for member in self._members)
+
+    def end(self) -> None:
+        """End all processes, and leave the pipes to who reads them; safe from any thread."""
+        end_job(self.process, self._members)
+
+    def kill(self) -> None:
+        """End the job now, to its last process and its last piece of shared memory."""
+        self.end()
+        remove_segments(self._segments)
+        for pipe in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(OSError, ValueError):
+                if pipe and not pipe.closed:
+                    pipe.close()
+
+    def death(self, pids: Sequence[int]) -> tuple[int | None, str]:
+        """The guilty rank, where mpiexec names one, and how the job ended, in words; `pids` are the ranks'."""
+        code = self.process.wait()
+        guilty, signal = killed("\n".join([*self._noise, tail(self.log)]), pids)
+        who = f"rank {guilty}" if guilty is not None else "the MPI job"
+        how = f"was killed by signal {signal}" if signal else f"ended with exit code {code}"
+        return guilty, f"{who} {how}"
+
+    def wrapped(self, job: Job, event: Event, begun: float) -> JobEvent:
+        """An event of `job`, begun at that time of time.monotonic."""
+        return JobEvent(job.trial_id, job.attempt, event, self.id, str(self.log), time.monotonic() - begun)
+
+
+def tail(path: Path) -> str:
+    """The last 64 KiB of a log."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+        return file.read().decode("utf-8", errors="replace")
+
+
+def last_words(log: str) -> tuple[int | None, str]:
+    """The rank that raised first, and its traceback; (None, "") where no rank said anything."""
+    found = re.findall(rf"^{LAST_WORDS} (\d+): (.*)$", log, flags=re.MULTILINE)
+    if not found:
+        return None, ""
+    first = found[0][0]
+    lines = [text for rank, text in found if rank == first]
+    # A gang that outlived an earlier failure does not exist, but a log may be appended to: keep the last traceback.
+    starts = [i for i, line in enumerate(lines) if line.startswith("Traceback ")]
+    return int(first), "\n".join(lines[starts[-1] :] if starts else lines)
+
+
+def stacks(log: str) -> str:
+    """Where the threads of ranks were, as they wrote it last; "" where they did not."""
+    starts = [found.start() for found in re.finditer(r"^(Current thread|Thread) 0x", log, flags=re.MULTILINE)]
+    return log[starts[0] :] if starts else ""
+
+
+def killed(said: str, pids: Sequence[int]) -> tuple[int | None, int | None]:
+    """Rank and signal in an mpiexec's report of a death, as MPICH or Open MPI words it; None where unsaid.
+
+    MPICH names the dead by process, `pids` are those of the ranks in their order.
+    """
+    if openmpi := re.search(r"process rank (\d+) with PID \d+ on node \S+ exited on\s+signal (\d+)", said):
+        return int(openmpi[1]), int(openmpi[2])
+    dead, signal = re.search(r"PID (\d+) RUNNING AT", said), re.search(r"\(signal (\d+)\)", said)
+    rank = pids.index(int(dead[1])) if dead and int(dead[1]) in pids else None
+    return rank, int(signal[1]) if signal else None

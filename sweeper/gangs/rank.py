@@ -1,0 +1,82 @@
+"""One rank of a command: `python rank.py PROGRAM ARGUMENT...` under mpiexec, with nothing but the standard library.
+
+Gives the program what torchrun would (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE; MASTER_ADDR and MASTER_PORT are
+there already), tells the supervisor of its beginning and its end in a line each, and ends it when mpiexec, or on rank 0
+the supervisor, is gone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from types import FrameType
+
+MARK = '{"rank":'
+_SET_PARENT_DEATH_SIGNAL = 1  # of prctl(2)
+_RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
+_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
+_LOCAL = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK")
+_LOCAL_SIZE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
+_NOT_FOUND = 127
+
+
+def main() -> int:
+    """Run the program; its exit code, 128 and the signal where one killed it."""
+    _die_with_parent()
+    rank = int(_first(_RANK, "0"))
+    size = _first(_SIZE, "1")
+    # A gang sits on one host.
+    places = {"LOCAL_RANK": _first(_LOCAL, str(rank)), "LOCAL_WORLD_SIZE": _first(_LOCAL_SIZE, size)}
+    environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": size, **places}
+    try:
+        # What connects a rank with mpiexec is inherited, so that the program may use MPI.
+        program = subprocess.Popen(
+            sys.argv[1:], env=environment, stdin=subprocess.DEVNULL, close_fds=False, preexec_fn=_die_with_parent
+        )
+    except OSError as error:
+        _say(rank, error=f"{sys.argv[1]}: {error.strerror}", code=_NOT_FOUND)
+        return _NOT_FOUND
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        program.send_signal(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+        signal.signal(number, pass_on)
+    _say(rank, pid=program.pid, host=socket.gethostname())
+    if rank == 0:
+        threading.Thread(target=_end_with_supervisor, daemon=True).start()
+    code = program.wait()
+    code = 128 - code if code < 0 else code
+    _say(rank, code=code)
+    return code
+
+
+def _end_with_supervisor() -> None:
+    """Standard input ends when the supervisor does; without mpiexec's helper all ranks follow."""
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getppid(), signal.SIGKILL)
+
+
+def _die_with_parent() -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+
+
+def _first(names: tuple[str, ...], otherwise: str) -> str:
+    return next((os.environ[name] for name in names if name in os.environ), otherwise)
+
+
+def _say(rank: int, **content: object) -> None:
+    line = json.dumps({"rank": rank, **content}, separators=(",", ":")) + "\n"
+    os.write(1, line.encode())  # in one piece, whatever other ranks write
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,218 @@
+"""A user's own program on real ranks: what it says, how it ends, what it leaves."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.protocol import Ended, Event, Failed, Point, Ready, Started
+from sweeper.gangs.base import Job
+from sweeper.gangs.command_gang import CommandGang
+from tests.processes import eventually, processes_with
+
+TAG = "SWEEPER_TEST_TAG"
+
+
+def job(folder: Path, program: str, workers: int = 2, words: list[str] | None = None, **fields: Any) -> Job:
+    (folder / "program.py").write_text(textwrap.dedent(program))
+    config = {"command": words or ["python", "program.py"], "environment": {TAG: str(folder)}}
+    return Job("t", 1, workers, 1, 0, config, str(folder / "gang.log"), folder=str(folder), **fields)
+
+
+def run(given: Job) -> list[Event]:
+    """All events; and nothing is left at the end."""
+    gang = CommandGang(given, None)
+    events = [happened.event for happened in gang.run(given)]
+    gang.close()
+    assert not list(processes_with(TAG, given.folder))
+    return events
+
+
+def points(events: list[Event]) -> list[Point]:
+    return [event for event in events if isinstance(event, Point)]
+
+
+def test_ranks_find_what_torchrun_would_tell_them_and_rank_0_reports(tmp_path: Path) -> None:
+    ready, started, *reported, ended = run(
+        job(
+            tmp_path,
+            """
+            import os, sweeper
+            names = "RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR OMP_NUM_THREADS".split()
+            print("told", *(os.environ[name] for name in names), os.environ["MASTER_PORT"].isdigit())
+            print("unfinished", end="", flush=True)
+            sweeper.start()
+            for step in range(1, 4):
+                sweeper.report(loss=1 / step, step=10 * step, images=320 * step)
+            """,
+        )
+    )
+    assert isinstance(ready, Ready)
+    assert isinstance(started, Started)
+    assert ready.ranks == len(set(ready.pids)) == 2
+    assert [(p.step, p.images, p.loss) for p in points(reported)] == [(10, 320, 1.0), (20, 640, 0.5), (30, 960, 1 / 3)]
+    assert [p.seconds for p in points(reported)] == sorted(p.seconds for p in points(reported))
+    assert 0 < points(reported)[0].seconds < 1
+    assert isinstance(ended, Ended)
+    assert (ended.outcome, ended.steps, ended.images) == ("completed", 30, 960)
+    log = (tmp_path / "gang.log").read_text()
+    assert "told 0 2 0 2 127.0.0.1 1 True" in log
+    assert "told 1 2 1 2 127.0.0.1 1 True" in log
+    assert "unfinished" in log
+
+
+def test_a_line_of_any_language_is_a_point(tmp_path: Path) -> None:
+    script = 'echo hello; sleep 0.2; echo \'{"sweeper": {"loss": 0.25}}\'; echo \'{"sweeper": {"loss": "x"}}\''
+    given = job(tmp_path, "", 1, ["sh", "-c", script])
+    events = run(given)
+    (point,) = points(events)
+    assert (point.step, point.loss) == (1, 0.25)
+    assert 0.1 < point.seconds < 5
+    assert isinstance(events[-1], Ended)
+    assert '{"sweeper": {"loss": "x"}}' in (tmp_path / "gang.log").read_text()
+
+
+def test_a_plain_mpi_program_runs_too(tmp_path: Path) -> None:
+    events = run(
+        job(
+            tmp_path,
+            """
+            from mpi4py import MPI
+            import sweeper
+            total = MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank + 1)
+            sweeper.report(loss=float(total))
+            """,
+            3,
+        )
+    )
+    assert [point.loss for point in points(events)] == [6.0]
+
+
+FAILING = {
+    "raises": ("raise ValueError('enough')", "rank 1: ValueError: enough", "ValueError: enough"),
+    "exits": ("sys.exit(3)", "rank 1: ended with exit code 3", ""),
+    "is killed": ("os.kill(os.getpid(), 9)", "rank 1: ended with exit code 137", ""),
+    "exits its own way": ("os._exit(4)", "rank 1: ended with exit code 4", ""),
+}
+
+
+@pytest.mark.parametrize("how", FAILING)
+def test_a_rank_that_fails_takes_the_others_along(how: str, tmp_path: Path) -> None:
+    statement, reason, traceback = FAILING[how]
+    begun = time.monotonic()
+    events = run(
+        job(
+            tmp_path,
+            f"""
+            import os, sys, time, sweeper
+            sweeper.report(loss=2.0)
+            if os.environ["RANK"] == "1":
+                {statement}
+            time.sleep(600)
+            """,
+        )
+    )
+    assert time.monotonic() - begun < 30
+    failed = events[-1]
+    assert isinstance(failed, Failed)
+    assert failed.reason.startswith(reason)
+    assert failed.rank == 1
+    assert failed.traceback.endswith(traceback)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["no-such-program"], "rank 0: no-such-program: No such file or directory"),
+        (["true"], "the command ended without a loss; call sweeper.report(loss=...) on rank 0"),
+    ],
+)
+def test_a_command_that_trains_nothing_fails_with_the_remedy(words: list[str], said: str, tmp_path: Path) -> None:
+    failed = run(job(tmp_path, "", 1, words))[-1]
+    assert isinstance(failed, Failed)
+    assert failed.reason.startswith(said)
+
+
+def test_a_loss_that_is_no_number_ends_the_trial_as_diverged(tmp_path: Path) -> None:
+    events = run(
+        job(
+            tmp_path,
+            """
+            import time, sweeper
+            sweeper.report(loss=1.0)
+            sweeper.report(loss=float("nan"))
+            time.sleep(600)
+            """,
+        )
+    )
+    assert math.isnan(points(events)[-1].loss)
+    assert isinstance(events[-1], Ended)
+    assert events[-1].outcome == "diverged"
+
+
+ENDLESS = """
+    import signal, time, sweeper
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sweeper.report(loss=1.0)
+    time.sleep(600)
+    """
+
+
+def test_a_stopped_command_keeps_what_it_reported(tmp_path: Path) -> None:
+    given = job(tmp_path, ENDLESS)
+    gang = CommandGang(given, None)
+    events = []
+    for happened in gang.run(given):
+        events.append(happened.event)
+        if isinstance(happened.event, Point):
+            gang.stop("another")
+            gang.stop("t")
+    assert isinstance(events[-1], Ended)
+    assert (events[-1].outcome, len(points(events))) == ("stopped", 1)
+    assert not list(processes_with(TAG, str(tmp_path)))
+
+
+def test_a_command_that_says_nothing_for_too_long_fails(tmp_path: Path) -> None:
+    failed = run(job(tmp_path, ENDLESS, stall_s=1.0))[-1]
+    assert isinstance(failed, Failed)
+    assert failed.reason.startswith("reported nothing for limits.stall_seconds, 1")
+
+
+def test_closing_ends_a_running_command(tmp_path: Path) -> None:
+    given = job(tmp_path, ENDLESS)
+    gang = CommandGang(given, None)
+    for happened in gang.run(given):
+        if isinstance(happened.event, Point):
+            threading.Thread(target=gang.close).start()
+    assert not list(processes_with(TAG, str(tmp_path)))
+
+
+@pytest.mark.parametrize("whom", ["supervisor", "mpiexec"])
+def test_nothing_outlives_a_supervisor_or_an_mpiexec_that_is_killed(whom: str, tmp_path: Path) -> None:
+    given = job(tmp_path, ENDLESS)
+    script = f"""
+        from sweeper.gangs.base import Job
+        from sweeper.gangs.command_gang import CommandGang
+        given = Job(**{vars(given)!r})
+        gang = CommandGang(given, None)
+        for happened in gang.run(given):
+            print(type(happened.event).__name__, gang._mpi.process.pid, flush=True)
+        """
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True
+    ) as supervisor:
+        assert supervisor.stdout is not None
+        mpiexec = next(int(line.split()[1]) for line in supervisor.stdout if line.startswith("Point"))
+        os.kill(supervisor.pid if whom == "supervisor" else mpiexec, signal.SIGKILL)
+        assert eventually(lambda: not list(processes_with(TAG, str(tmp_path))))
+        supervisor.kill()
