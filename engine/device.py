@@ -42,7 +42,8 @@ def choose_device(wanted: str, comm: MPI.Comm) -> torch.device:
 
 
 def describe(device: torch.device) -> dict[str, str]:
-    """Kind and name of a device, for the record."""
+    """Kind, name and where it has one UUID of a device, for the record."""
     if device.type == "cuda":
-        return {"device": str(device), "device_name": torch.cuda.get_device_name(device)}
+        properties = torch.cuda.get_device_properties(device)
+        return {"device": str(device), "device_name": properties.name, "device_uuid": str(properties.uuid)}
     return {"device": "cpu", "device_name": platform.processor() or platform.machine()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,7 @@ class Run:
         return {
             **describe(self.device),
             "threads": torch.get_num_threads(),
+            "cores": sorted(os.sched_getaffinity(0)),
             "parameters": len(self.flat),
             "global_batch": config.global_batch(ranks),
             "steps": config.steps(ranks),

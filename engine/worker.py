@@ -17,6 +17,7 @@ from mpi4py import MPI
 
 from engine.channel import CommandReader, EventWriter
 from engine.config import TrainingConfig
+from engine.cores import bind
 from engine.idle import broadcast_text
 from engine.protocol import (
     LAST_WORDS,
@@ -40,6 +41,7 @@ def main() -> None:
     """Serve trials until an exit, or the end of rank 0's standard input."""
     comm = MPI.COMM_WORLD
     faulthandler.register(STACKS_SIGNAL)
+    bind(comm.rank, comm.size)  # a gang sits on one host
     events = EventWriter()
     try:
         import torch

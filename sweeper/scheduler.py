@@ -65,8 +65,9 @@ class _Running:
 class Scheduler:
     """Runs the pending trials of one sweep on an executor until none is left.
 
-    `clock` gives monotonic seconds; only the pace of writing depends on it. `interrupted` is asked between rounds, when
-    nothing is half done: once it is true `run` ends as after an interrupt. A trial whose attempt fails is attempted
+    `clock` gives monotonic seconds; only the pace of writing depends on it. `interrupts` tells how many have come, and
+    is asked between rounds, when nothing is half done: after one `run` ends. With `finish_running` it then starts no
+    more and ends when what runs has ended, or at once after a second one. A trial whose attempt fails is attempted
     again, up to `retries` times, and goes on from its last checkpoint where its settings ask for these.
     """
 
@@ -76,12 +77,13 @@ class Scheduler:
         executor: Executor,
         observer: Observer,
         clock: Callable[[], float] = time.monotonic,
-        interrupted: Callable[[], bool] = lambda: False,
+        interrupts: Callable[[], int] = lambda: 0,
+        finish_running: bool = False,
         retries: int = 0,
         limits: Limits | None = None,
     ) -> None:
         self._store, self._executor, self._observer, self._clock = store, executor, observer, clock
-        self._interrupted, self._retries = interrupted, retries
+        self._interrupts, self._finish_running, self._retries = interrupts, finish_running, retries
         self._limits = limits or Limits()
         self._failures: Counter[str] = Counter()
         self._again: list[TrialRecord] = []
@@ -117,7 +119,8 @@ class Scheduler:
         total = self._executor.capacity().total
         waiting: list[TrialRecord] = []
         while True:
-            if self._interrupted():
+            interrupts = self._interrupts()
+            if interrupts > self._finish_running or (interrupts and not self._running):
                 raise KeyboardInterrupt
             news = self._look_round(sweep_id)
             if news or not (waiting or self._running or self._again):
@@ -130,7 +133,8 @@ class Scheduler:
                 if not unfinished:
                     return
             waiting, self._again = [*self._again, *waiting], []
-            waiting = self._start_those_that_fit(waiting, total)
+            if not interrupts:
+                waiting = self._start_those_that_fit(waiting, total)
             for event in self._executor.events(_POLL_S):
                 self._handle(event)
             self._write_points()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import TypeVar
+from dataclasses import dataclass
 
 import click
 from rich.console import Console
@@ -30,29 +31,46 @@ from sweeper.spec import Limits, Resources, parse_config
 from sweeper.store import Store, SweepRecord, TrialRecord
 from sweeper.trial import TrialSpec, TrialState
 
-Function = TypeVar("Function", bound=Callable[..., object])
+
+@dataclass(frozen=True)
+class Execution:
+    """How a command is to run trials: by which executor, on whose Ray, and what an interrupt does."""
+
+    executor: str
+    ray_address: str | None
+    finish_running: bool
 
 
-def executor_options(function: Function) -> Function:
-    """`--executor` and `--ray-address`."""
+def execution_options(function: Callable[..., None]) -> Callable[..., None]:
+    """`--executor`, `--ray-address` and `--finish-running`, which the command gets as one `execution`."""
+
+    @functools.wraps(function)
+    def gathered(executor: str, ray_address: str | None, finish_running: bool, **others: object) -> None:
+        if ray_address and executor != "ray":
+            raise click.UsageError("--ray-address goes with --executor ray only")
+        function(execution=Execution(executor, ray_address, finish_running), **others)
+
+    finish = click.option(
+        "--finish-running",
+        is_flag=True,
+        help="Interrupted, start no more and let the running trials end; interrupted again, end them.",
+    )
     address = click.option(
         "--ray-address", metavar="ADDRESS", help="Join this Ray cluster instead of starting a private Ray here."
     )
     executor = click.option(
         "--executor", type=click.Choice(EXECUTORS), default="ray", show_default=True, help="What runs the MPI jobs."
     )
-    return executor(address(function))
+    return executor(address(finish(gathered)))
 
 
-def prepare(trials: Sequence[TrialSpec], executor: str, ray_address: str | None) -> None:
+def prepare(trials: Sequence[TrialSpec], execution: Execution) -> None:
     """Look for all that the trials need, before anything is submitted or started: seats, MPI, operators, data.
 
     Raises:
         SeatingError, LaunchError, OperatorsError, DataError, FactoryError: something is missing.
     """
-    if ray_address and executor != "ray":
-        raise click.UsageError("--ray-address goes with --executor ray only")
-    if ray_address:
+    if execution.ray_address:
         return  # the cluster's hosts have it, or say so
     check_seating(trials, local_capacity())
     find_launcher()
@@ -67,15 +85,15 @@ def prepare(trials: Sequence[TrialSpec], executor: str, ray_address: str | None)
 def execute(
     store: Store,
     trials: Sequence[TrialSpec],
-    executor_name: str,
-    address: str | None,
+    execution: Execution,
     console: Console,
     submit: Callable[[], str],
 ) -> SweepRecord:
     """Run what waits of the sweep whose id `submit` gives, which is called when all is ready for it."""
-    if executor_name == "ray":
+    name, address = execution.executor, execution.ray_address
+    if name == "ray":
         console.print(f"joining Ray at {address}" if address else "starting Ray", markup=False, highlight=False)
-    with Interrupts() as interrupts, closing(make_executor(executor_name, address)) as executor:
+    with Interrupts() as interrupts, closing(make_executor(name, address)) as executor:
         check_seating(trials, executor.capacity())
         interrupts.defer()
         sweep_id = submit()
@@ -87,7 +105,8 @@ def execute(
                     store,
                     executor,
                     view,
-                    interrupted=interrupts.asked,
+                    interrupts=interrupts.count,
+                    finish_running=execution.finish_running,
                     retries=spec.get("retries", 0),
                     limits=Limits.model_validate(spec.get("limits", {})),
                 )
@@ -107,8 +126,7 @@ def execute(
 def resume_sweep(
     store: Store,
     sweep_id: str,
-    executor: str,
-    address: str | None,
+    execution: Execution,
     as_json: bool,
     *,
     states: Sequence[TrialState] = (TrialState.PENDING, TrialState.RUNNING),
@@ -121,10 +139,10 @@ def resume_sweep(
     rest need is found to be there.
     """
     specs = [*map(spec_of, store.trials(sweep_id, states)), *added]
-    prepare(specs, executor, address)
+    prepare(specs, execution)
     change()
     store.forget_stop(sweep_id)
-    sweep = execute(store, specs, executor, address, Console(stderr=as_json), lambda: sweep_id)
+    sweep = execute(store, specs, execution, Console(stderr=as_json), lambda: sweep_id)
     conclude(store, sweep, as_json)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from sweeper.cli.executing import executor_options, resume_sweep
+from sweeper.cli.executing import Execution, execution_options, resume_sweep
 from sweeper.cli.options import json_option, store_option
 from sweeper.errors import SpecError
 from sweeper.plan import plan
@@ -19,15 +19,14 @@ from sweeper.store import open_store
 @click.argument("sweep")
 @click.argument("spec_path", metavar="SPEC", type=click.Path(path_type=Path))
 @click.option("--set", "overrides", multiple=True, metavar="FIELD=VALUE", help="Override a field of the spec.")
-@executor_options
+@execution_options
 @store_option
 @json_option
 def extend(
     sweep: str,
     spec_path: Path,
     overrides: tuple[str, ...],
-    executor: str,
-    ray_address: str | None,
+    execution: Execution,
     store_url: str,
     as_json: bool,
 ) -> None:
@@ -47,4 +46,4 @@ def extend(
             new, sweep_id = len(store.extend(found.id, trials)), found.id
             click.echo(f"sweep {sweep_id}: {new} new trials, {len(trials) - new} that it has already", err=True)
 
-        resume_sweep(store, found.id, executor, ray_address, as_json, added=trials, change=add)
+        resume_sweep(store, found.id, execution, as_json, added=trials, change=add)

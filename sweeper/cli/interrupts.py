@@ -13,11 +13,11 @@ class Interrupts:
     """Handles interrupts while its block runs; for the main thread.
 
     At first the first one raises KeyboardInterrupt where it comes, and further ones are ignored. After `defer` none is
-    raised any more: whoever works then asks `asked` at moments when nothing is half done.
+    raised any more: whoever works then asks for their `count` at moments when nothing is half done.
     """
 
     def __init__(self) -> None:
-        self._asked = self._deferred = False
+        self._count, self._deferred = 0, False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
@@ -38,11 +38,11 @@ class Interrupts:
         """Raise nothing from now on."""
         self._deferred = True
 
-    def asked(self) -> bool:
-        """Whether an interrupt has come."""
-        return self._asked
+    def count(self) -> int:
+        """How many interrupts have come."""
+        return self._count
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
-        first, self._asked = not self._asked, True
-        if first and not self._deferred:
+        self._count += 1
+        if self._count == 1 and not self._deferred:
             raise KeyboardInterrupt

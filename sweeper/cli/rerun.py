@@ -6,7 +6,7 @@ from contextlib import closing
 
 import click
 
-from sweeper.cli.executing import executor_options, resume_sweep
+from sweeper.cli.executing import Execution, execution_options, resume_sweep
 from sweeper.cli.options import json_option, store_option
 from sweeper.errors import NotFoundError
 from sweeper.store import open_store
@@ -16,14 +16,13 @@ from sweeper.trial import TrialState
 @click.command()
 @click.argument("sweep")
 @click.option("--failed", is_flag=True, help="The trials that failed; the only kind that can be rerun.")
-@executor_options
+@execution_options
 @store_option
 @json_option
 def rerun(
     sweep: str,
     failed: bool,
-    executor: str,
-    ray_address: str | None,
+    execution: Execution,
     store_url: str,
     as_json: bool,
 ) -> None:
@@ -37,8 +36,7 @@ def rerun(
         resume_sweep(
             store,
             found.id,
-            executor,
-            ray_address,
+            execution,
             as_json,
             states=[TrialState.PENDING, TrialState.RUNNING, TrialState.FAILED],
             change=lambda: store.try_failed_again(found.id),

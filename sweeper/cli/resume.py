@@ -6,21 +6,21 @@ from contextlib import closing
 
 import click
 
-from sweeper.cli.executing import executor_options, resume_sweep
+from sweeper.cli.executing import Execution, execution_options, resume_sweep
 from sweeper.cli.options import json_option, store_option
 from sweeper.store import open_store
 
 
 @click.command()
 @click.argument("sweep")
-@executor_options
+@execution_options
 @store_option
 @json_option
-def resume(sweep: str, executor: str, ray_address: str | None, store_url: str, as_json: bool) -> None:
+def resume(sweep: str, execution: Execution, store_url: str, as_json: bool) -> None:
     """Run what is left of SWEEP: what waits, and what a scheduler that has gone has left running.
 
     What has ended is not run again. Several may run one sweep together, each trial once: start this beside another.
     """
     with closing(open_store(store_url, create=False)) as store:
         found = store.find_sweep(sweep)
-        resume_sweep(store, found.id, executor, ray_address, as_json)
+        resume_sweep(store, found.id, execution, as_json)

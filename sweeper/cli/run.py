@@ -9,7 +9,7 @@ import click
 from pydantic import ValidationError
 from rich.console import Console
 
-from sweeper.cli.executing import conclude, execute, executor_options, prepare
+from sweeper.cli.executing import Execution, conclude, execute, execution_options, prepare
 from sweeper.cli.options import json_option, store_option
 from sweeper.errors import RepeatedError
 from sweeper.plan import plan
@@ -28,31 +28,30 @@ from sweeper.store import Store, SweepRecord, open_store
     help="Override a field of the spec, such as trial.images=10240; repeatable.",
 )
 @click.option("--again", is_flag=True, help="Make a new sweep also where the store has one of the same spec.")
-@executor_options
+@execution_options
 @store_option
 @json_option
 def run(
     spec_path: Path,
     overrides: tuple[str, ...],
     again: bool,
-    executor: str,
-    ray_address: str | None,
+    execution: Execution,
     store_url: str,
     as_json: bool,
 ) -> None:
     """Submit the sweep in the file SPEC and execute it here, with live progress.
 
     With --json progress goes to standard error, and the best per group to standard output. Interrupted, it ends the
-    running trials, keeps all that was recorded, and exits with 130; `sweeper resume` goes on.
+    running trials (or see --finish-running), keeps all that was recorded, and exits with 130; `sweeper resume` goes on.
     """
     spec = load_spec(spec_path, overrides)
     trials = plan(spec)
-    prepare(trials, executor, ray_address)
+    prepare(trials, execution)
     with closing(open_store(store_url)) as store:
         if not again:
             refuse_repetition(store, spec)
         console = Console(stderr=as_json)
-        sweep = execute(store, trials, executor, ray_address, console, lambda: store.add_sweep(spec, trials))
+        sweep = execute(store, trials, execution, console, lambda: store.add_sweep(spec, trials))
         conclude(store, sweep, as_json)
 
 

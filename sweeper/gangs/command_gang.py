@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from engine import rank
 from engine.protocol import Ended, Event, Failed, Point, Ready, Started
 from sweeper.command import CommandConfig
-from sweeper.gangs import rank
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.mpi_job import MpiJob, tail
 from sweeper.gangs.watchdog import Watchdog
@@ -46,7 +46,7 @@ class CommandGang:
             TRIAL_VARIABLE: job.trial_id,
             **config.variables(job.workers),
         }
-        program = [sys.executable, "-S", str(Path(rank.__file__)), *config.words(job.workers)]
+        program = [sys.executable, "-m", rank.__name__, *config.words(job.workers)]
         self._mpi = MpiJob(job, program, gpus, variables, job.folder or None)
         self._said: dict[int, dict[str, Any]] = {}  # of each rank: its process and host, and in the end its exit code
         self._failed: dict[str, Any] = {}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from engine.cores import VARIABLE as CORES_VARIABLE
 from sweeper.errors import LaunchError
 
 VARIABLE = "SWEEPER_MPIEXEC"
@@ -62,6 +63,7 @@ class Launcher:
         if self.kind == "openmpi":
             # mpi4py would take an MPICH beside this Python first, and each rank be a world of its own.
             environment.setdefault("MPI4PY_MPIABI", "openmpi")
+        environment.pop(CORES_VARIABLE, None)  # of an outer gang
         if gpus is not None:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
         environment["PYTHONUNBUFFERED"] = "1"

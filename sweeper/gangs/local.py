@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 
 from sweeper.gangs.base import Capacity, Job, JobEvent
+from sweeper.gangs.cores import usable_cores
 from sweeper.gangs.machine import local_capacity, local_gpus
 from sweeper.gangs.opening import open_gang
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor
@@ -15,7 +16,7 @@ class LocalExecutor(StreamingExecutor):
     """Runs gangs here. `capacity` replaces what the machine says it has."""
 
     def __init__(self, capacity: Capacity | None = None) -> None:
-        super().__init__()
+        super().__init__(usable_cores())
         self._capacity = capacity or local_capacity()
         self._free_gpus = local_gpus()
         self._gpus_lock = threading.Lock()

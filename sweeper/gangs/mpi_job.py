@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+from engine.cores import VARIABLE as CORES_VARIABLE
 from engine.protocol import LAST_WORDS, Event
 from engine.shared_memory import mapped_segments, remove_segments
 from sweeper.gangs.base import Job, JobEvent
@@ -45,7 +46,8 @@ class MpiJob:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.begun = time.monotonic()
         launcher = find_launcher()
-        environment = {**launcher.environment(os.environ, job.cpus_per_worker, gpus), **(variables or {})}
+        cores = {CORES_VARIABLE: ",".join(map(str, job.cores))} if job.cores else {}
+        environment = {**launcher.environment(os.environ, job.cpus_per_worker, gpus), **cores, **(variables or {})}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 launcher.command(job.workers, program),
@@ -67,7 +69,8 @@ class MpiJob:
         """What the ranks say on standard output, until the job has ended or was ended."""
         assert self.process.stdout is not None
         with contextlib.suppress(ValueError):  # closed by kill
-            yield from self.process.stdout
+            for line in self.process.stdout:  # noqa: UP028 - with `yield from`, who stops listening closes the pipe
+                yield line
 
     def send(self, line: str) -> None:
         """A line to rank 0's standard input. To a job that has died it goes nowhere: its output ends, and tells."""

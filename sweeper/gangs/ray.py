@@ -21,6 +21,7 @@ from engine.data.places import VARIABLE as DATA_VARIABLE
 from engine.protocol import Failed, decode_event, encode
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
+from sweeper.gangs.cores import usable_cores
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.opening import open_gang
@@ -43,7 +44,7 @@ class RayExecutor(StreamingExecutor):
     """
 
     def __init__(self, address: str | None = None, capacity: Capacity | None = None) -> None:
-        super().__init__()
+        super().__init__(() if address else usable_cores())  # those of a cluster's nodes are not ours to know
         if address is None:
             keep_private()
         else:

@@ -7,11 +7,12 @@ import queue
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from engine.protocol import Ended, Failed
 from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
+from sweeper.gangs.cores import CorePool
 
 logger = logging.getLogger(__name__)
 
@@ -37,10 +38,12 @@ class GangHandle(Protocol):
 class StreamingExecutor(ABC):
     """An executor whose gangs are iterated by threads; subclasses say what a gang is and where it sits.
 
-    A gang whose job has ended stays for the next job of the same shape, until its seats are needed for another.
+    A gang whose job has ended stays for the next job of the same shape, until its seats are needed for another. Gangs
+    without GPUs sit on cores of their own among `cores`, as long as these last.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cores: Sequence[int] = ()) -> None:
+        self._cores = CorePool(cores)
         self._events: queue.Queue[JobEvent] = queue.Queue()
         self._threads: list[threading.Thread] = []
         self._closing = threading.Event()
@@ -85,9 +88,10 @@ class StreamingExecutor(ABC):
         """End all gangs side by side and wait for their threads."""
         with self._lock:
             self._closing.set()
-            gangs = [seated.gang for seated in (*self._busy.values(), *self._idle)]
-            self._idle = []
-        closing = [threading.Thread(target=gang.close) for gang in gangs]
+            idle, self._idle = self._idle, []
+            busy = [seated.gang for seated in self._busy.values()]
+        closing = [threading.Thread(target=gang.close) for gang in busy]  # whose threads give their cores back
+        closing += [threading.Thread(target=self._dismiss, args=(seated,)) for seated in idle]
         for thread in closing:
             thread.start()
         for thread in closing:
@@ -140,7 +144,7 @@ class StreamingExecutor(ABC):
                 leaving = self._make_room(job)
                 self._opening[job.trial_id] = job.need
             for seated in leaving:
-                seated.gang.close()
+                self._dismiss(seated)
         try:
             return self._open(job)
         finally:
@@ -159,13 +163,23 @@ class StreamingExecutor(ABC):
     def _open(self, job: Job) -> _Seated | None:
         if self._closing.is_set():
             return None
-        opened = _Seated(job, self.open_gang(job))
+        # GPU ranks have threads besides, as NCCL's, that one core would be too little for.
+        job = replace(job, cores=() if job.need.gpus else self._cores.take(job.need.cpus))
+        try:
+            opened = _Seated(job, self.open_gang(job))
+        except BaseException:
+            self._cores.give_back(job.cores)
+            raise
         with self._lock:
             if not self._closing.is_set():
                 self._busy[job.trial_id] = opened
                 return opened
-        opened.gang.close()
+        self._dismiss(opened)
         return None
+
+    def _dismiss(self, seated: _Seated) -> None:
+        seated.gang.close()
+        self._cores.give_back(seated.job.cores)
 
     def _make_room(self, job: Job) -> list[_Seated]:
         """Idle gangs, longest idle first, whose seats a new one for `job` needs; called under the lock."""
@@ -185,7 +199,7 @@ class StreamingExecutor(ABC):
             if reusable and not needed and not self._closing.is_set():
                 self._idle.append(seated)
                 return
-        seated.gang.close()
+        self._dismiss(seated)
 
 
 @dataclass(frozen=True)

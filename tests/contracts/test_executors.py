@@ -220,6 +220,23 @@ class TestExecutorContract:
         executor.start(job(tmp_path, "next", workers=2))
         assert isinstance(drain(executor, "next")["next"][-1].event, Ended)
 
+    def test_ranks_sit_on_cores_of_their_own(self, executor: Executor, tmp_path: Path) -> None:
+        if len(os.sched_getaffinity(0)) < 2:
+            pytest.skip("one core only")
+        names = ["one", "other"]
+        for name in names:
+            executor.start(job(tmp_path, name, batch_size=1, images=20_000))
+        effective = [
+            happened.event.effective
+            for events in drain(executor, *names).values()
+            for happened in events
+            if isinstance(happened.event, Started)
+        ]
+        assert len(effective) == 2
+        cores = [tuple(told["cores"]) for told in effective]
+        assert [len(mine) for mine in cores] == [1, 1]
+        assert len(set(cores)) == 2
+
     def test_stop_ends_a_job_at_its_next_point(self, executor: Executor, tmp_path: Path) -> None:
         executor.start(job(tmp_path, "stopped", images=ENDLESS, points=10_000))
         until_first_point(executor)

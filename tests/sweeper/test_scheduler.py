@@ -257,7 +257,7 @@ def test_evaluations_are_in_the_store_while_a_trial_runs_and_stay_when_it_is_int
     seen: list[int] = []
     watcher = Watcher(at_point=lambda: seen.append(len(store.evaluations(trial.id))))
     with pytest.raises(KeyboardInterrupt):
-        Scheduler(store, ScriptedExecutor(evaluates), watcher, interrupted=lambda: len(watcher.points) == 3).run(sweep)
+        Scheduler(store, ScriptedExecutor(evaluates), watcher, interrupts=lambda: len(watcher.points) == 3).run(sweep)
     assert seen == [0, 0, 1]
     assert store.trials(sweep)[0].state is TrialState.PENDING
     assert [evaluation.step for evaluation in store.evaluations(trial.id, 1)] == [2, 3]
@@ -301,11 +301,33 @@ def test_a_wish_to_interrupt_is_met_between_rounds_and_nothing_that_came_is_lost
     sweep = submit(store, workers=[1], batch_size=[8, 16])
     watcher, executor = Watcher(), ScriptedExecutor()
     with pytest.raises(KeyboardInterrupt):
-        Scheduler(store, executor, watcher, interrupted=lambda: len(watcher.points) >= 4).run(sweep)
+        Scheduler(store, executor, watcher, interrupts=lambda: len(watcher.points) >= 4).run(sweep)
     given_back = store.trials(sweep, [TrialState.PENDING])
     assert executor.closed
     assert [len(store.points(trial.id)) for trial in given_back] == [3, 3]
     assert store.find_sweep(sweep).state == "interrupted"
+
+
+def test_what_runs_may_end_after_an_interrupt_and_nothing_more_is_started(store: Store) -> None:
+    sweep = submit(store, workers=[1], batch_size=[8, 16, 32, 64])
+    watcher = Watcher()
+    scheduler = Scheduler(
+        store, ScriptedExecutor(), watcher, interrupts=lambda: min(1, len(watcher.points)), finish_running=True
+    )
+    with pytest.raises(KeyboardInterrupt):
+        scheduler.run(sweep)
+    assert [trial.state for trial in store.trials(sweep)].count(TrialState.COMPLETED) == 2
+    assert [trial.attempt for trial in store.trials(sweep, [TrialState.PENDING])] == [0, 0]
+
+
+def test_a_second_interrupt_ends_what_runs(store: Store) -> None:
+    sweep = submit(store, workers=[1], batch_size=[8, 16])
+    watcher, executor = Watcher(), ScriptedExecutor()
+    scheduler = Scheduler(store, executor, watcher, interrupts=lambda: len(watcher.points), finish_running=True)
+    with pytest.raises(KeyboardInterrupt):
+        scheduler.run(sweep)
+    assert executor.closed
+    assert [trial.attempt for trial in store.trials(sweep, [TrialState.PENDING])] == [1, 1]
 
 
 def test_a_trial_is_given_back_also_where_its_points_cannot_be_written(store: Store) -> None:
@@ -315,7 +337,7 @@ def test_a_trial_is_given_back_also_where_its_points_cannot_be_written(store: St
         raise StoreError("store: disk is full", "make room")
 
     watcher = Watcher()
-    scheduler = Scheduler(store, ScriptedExecutor(), watcher, interrupted=lambda: bool(watcher.points))
+    scheduler = Scheduler(store, ScriptedExecutor(), watcher, interrupts=lambda: bool(watcher.points))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "add_points", refuse)
         with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""One rank of a command: `python rank.py PROGRAM ARGUMENT...` under mpiexec, with nothing but the standard library.
+"""One rank of a user's program: `python -m engine.rank PROGRAM ARGUMENT...` under mpiexec.
 
 Gives the program what torchrun would (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE; MASTER_ADDR and MASTER_PORT are
 there already), tells the supervisor of its beginning and its end in a line each, and ends it when mpiexec, or on rank 0
@@ -17,6 +17,8 @@ import sys
 import threading
 from types import FrameType
 
+from engine.cores import bind
+
 MARK = '{"rank":'
 _SET_PARENT_DEATH_SIGNAL = 1  # of prctl(2)
 _RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
@@ -31,7 +33,7 @@ def main() -> int:
     _die_with_parent()
     rank = int(_first(_RANK, "0"))
     size = _first(_SIZE, "1")
-    # A gang sits on one host.
+    bind(rank, int(size))  # a gang sits on one host
     places = {"LOCAL_RANK": _first(_LOCAL, str(rank)), "LOCAL_WORLD_SIZE": _first(_LOCAL_SIZE, size)}
     environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": size, **places}
     try:
