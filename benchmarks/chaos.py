@@ -1,8 +1,8 @@
 """A sweep among kills: `python -m benchmarks.chaos --trials 200 --chance 0.1 --seed 1`.
 
 While a sweep runs, ranks, whole gangs and the scheduler are killed at random moments, so that each trial meets a kill
-with the given chance; a killed scheduler is followed by `sweeper resume`. In the end every trial must have ended exactly
-once, with the curve of an undisturbed sweep, and no process may be left. The exit code says whether it was so.
+with the given chance; a killed scheduler is followed by `sweeper resume`. In the end every trial must have ended
+exactly once, with the curve of an undisturbed sweep, and no process may be left. The exit code says whether it was so.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from sweeper.errors import StoreError
+from sweeper.store.network import warn_of_network
 
 SCHEMA_HEAD = "0002"
 _BUSY_TIMEOUT_S = 30
@@ -39,6 +40,7 @@ def connect(url: str, *, create: bool = True) -> Engine:
         )
         if parsed.get_backend_name() == "sqlite":
             event.listen(engine, "connect", _prepare_sqlite)
+            warn_of_network(Path(parsed.database or ""))
         _migrate(engine)
     except ModuleNotFoundError as error:
         raise StoreError(

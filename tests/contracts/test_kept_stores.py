@@ -1,0 +1,64 @@
+"""Stores that earlier versions wrote, as `.dump` of sqlite3 gives them: one of each schema version, all read still.
+
+Each holds a sweep of four trials, of which three have completed and the last one waits.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from sweeper.cli.answers import best_answer
+from sweeper.plan import plan
+from sweeper.spec import parse_spec
+from sweeper.store import Store, open_store
+from sweeper.store.connection import SCHEMA_HEAD
+from sweeper.trial import TrialState
+
+KEPT = Path(__file__).parent / "kept"
+VERSIONS = sorted(path.stem for path in KEPT.glob("*.sql"))
+
+
+@pytest.fixture(params=VERSIONS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    with sqlite3.connect(tmp_path / "sweeper.db") as connection:
+        connection.executescript((KEPT / f"{request.param}.sql").read_text())
+    return open_store(f"sqlite:///{tmp_path / 'sweeper.db'}")
+
+
+def test_every_schema_version_has_one() -> None:
+    assert [f"{number:04d}" for number in range(1, int(SCHEMA_HEAD) + 1)] == VERSIONS
+
+
+def test_what_was_recorded_is_all_there(store: Store) -> None:
+    (sweep,) = store.sweeps()
+    assert (sweep.name, sweep.trials, sweep.states) == (
+        *("kept", 4),
+        {TrialState.COMPLETED: 3, TrialState.PENDING: 1},
+    )
+    completed = store.trials(sweep.id, [TrialState.COMPLETED])
+    assert all(trial.area_seconds and trial.minimum_loss and trial.seconds for trial in completed)
+    assert [len(store.points(trial.id)) for trial in completed] == [2, 2, 3]
+    assert [attempt.state for trial in completed for attempt in store.attempts(trial.id)] == ["completed"] * 3
+    store.close()
+
+
+def test_an_old_sweep_is_ranked_and_goes_on(store: Store) -> None:
+    (sweep,) = store.sweeps()
+    groups = best_answer(store, sweep.id)["groups"]
+    assert [(group["group"], group["qualified"]) for group in groups] == [({"workers": 1}, 2), ({"workers": 2}, 1)]
+    (waiting,) = store.trials(sweep.id, [TrialState.PENDING])
+    attempt = store.claim(waiting.id)
+    assert attempt == 1
+    store.release(waiting.id, attempt, "interrupted")
+    assert [trial.id for trial in store.trials(sweep.id, [TrialState.PENDING])] == [waiting.id]
+    store.close()
+
+
+def test_its_trials_are_those_that_its_spec_gives_today(store: Store) -> None:
+    (sweep,) = store.sweeps()
+    keys = [trial.key for trial in plan(parse_spec(sweep.spec))]
+    assert [f"{sweep.id}-{key}" for key in keys] == [trial.id for trial in store.trials(sweep.id)]
+    store.close()
