@@ -19,6 +19,7 @@ from sweeper.errors import LostTrialError, StoreError
 from sweeper.gangs.base import Executor, Job, JobEvent, Seats, seats_of
 from sweeper.owner import is_gone, this_machine, this_process
 from sweeper.paths import checkpoints_folder, gang_log
+from sweeper.slots import Slots
 from sweeper.spec import Limits
 from sweeper.store import EvaluationRecord, GangRecord, Store, TrialRecord
 from sweeper.trial import TrialState
@@ -60,6 +61,7 @@ class _Running:
     points: list[LossPoint] = field(default_factory=list)
     written: int = 0
     written_at: float = 0.0
+    trains: bool = False
 
 
 class Scheduler:
@@ -86,6 +88,7 @@ class Scheduler:
         self._interrupts, self._finish_running, self._retries = interrupts, finish_running, retries
         self._limits = limits or Limits()
         self._failures: Counter[str] = Counter()
+        self._slots = Slots()
         self._again: list[TrialRecord] = []
         self._scheduler_id: str | None = None
         self._looked_at = -math.inf
@@ -101,7 +104,8 @@ class Scheduler:
 
         Raises:
             StoreError: the store refuses.
-            LaunchError: the executor cannot say what there is.
+            LaunchError: the executor cannot say what there is, or only trials are left whose gangs fail again and
+                again before they train.
         """
         self._scheduler_id = self._store.add_scheduler(this_machine(), this_process())
         try:
@@ -135,6 +139,8 @@ class Scheduler:
             waiting, self._again = [*self._again, *waiting], []
             if not interrupts:
                 waiting = self._start_those_that_fit(waiting, total)
+                if waiting and not self._running and all(self._slots.set_aside(trial.workers) for trial in waiting):
+                    raise self._slots.error(waiting[0].workers)
             for event in self._executor.events(_POLL_S):
                 self._handle(event)
             self._write_points()
@@ -169,7 +175,7 @@ class Scheduler:
             need = _need(trial)
             if free.cpus < 1:
                 return [*still_waiting, *waiting[number:]]
-            if not need.fits(free):
+            if not need.fits(free) or self._slots.set_aside(trial.workers):
                 still_waiting.append(trial)
             elif self._start(trial):
                 free -= need
@@ -210,6 +216,8 @@ class Scheduler:
                 gang = _gang_record(happened, event, trial.sweep_id)
                 self._store.assign_gang(trial.id, trial.attempt, gang, happened.log)
             case Started():
+                running.trains = True
+                self._slots.worked(trial.workers)
                 startup_s = max(0.0, happened.elapsed_s - event.setup_seconds)
                 self._store.start_attempt(trial.id, trial.attempt, startup_s, event.setup_seconds, event.effective)
             case Point():
@@ -220,10 +228,13 @@ class Scheduler:
                 self._store.add_evaluation(trial.id, trial.attempt, _evaluation_record(event))
             case Ended():
                 self._finish(running, _STATES[event.outcome], event.reason, phases=event.phases)
-            case Failed() if self._may_try_again(trial):
-                self._try_again(running, event)
             case Failed():
-                self._finish(running, TrialState.FAILED, event.reason, event.traceback)
+                if not running.trains:
+                    self._slots.failed(trial.workers, event.reason)
+                if self._may_try_again(trial):
+                    self._try_again(running, event)
+                else:
+                    self._finish(running, TrialState.FAILED, event.reason, event.traceback)
 
     def _finish(
         self,

@@ -13,7 +13,7 @@ import pytest
 
 from engine.protocol import Ended, Evaluated, Event, Failed, Point, Ready, Started
 from sweeper.curve import LossPoint, summarize
-from sweeper.errors import StoreError
+from sweeper.errors import LaunchError, StoreError
 from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
 from sweeper.owner import this_machine
 from sweeper.plan import plan
@@ -343,6 +343,32 @@ def test_a_trial_is_given_back_also_where_its_points_cannot_be_written(store: St
         with pytest.raises(KeyboardInterrupt):
             scheduler.run(sweep)
     assert [trial.state for trial in store.trials(sweep)] == [TrialState.PENDING]
+
+
+def test_gangs_that_never_come_up_are_set_aside_and_others_go_on(store: Store) -> None:
+    sweep = submit(store, workers=[1, 2], batch_size=[2**n for n in range(1, 13)])
+
+    def two_cannot(job: Job) -> list[Event]:
+        return completes(job) if job.workers == 1 else [Failed(job.trial_id, "no GPU is visible")]
+
+    with pytest.raises(LaunchError, match="gangs of 2 workers: 10 attempts in a row failed") as caught:
+        Scheduler(store, ScriptedExecutor(two_cannot), Watcher()).run(sweep)
+    assert "no GPU is visible" in str(caught.value)
+    states = [(trial.workers, trial.state) for trial in store.trials(sweep)]
+    assert states.count((1, TrialState.COMPLETED)) == 12
+    assert states.count((2, TrialState.FAILED)) == 10
+    assert states.count((2, TrialState.PENDING)) == 2
+
+
+def test_a_gang_that_comes_up_now_and_then_is_not_set_aside(store: Store) -> None:
+    sweep = submit(store, workers=[1], batch_size=[2**n for n in range(1, 13)])
+    turns = iter(range(100))
+
+    def now_and_then(job: Job) -> list[Event]:
+        return completes(job) if next(turns) % 6 == 5 else [Failed(job.trial_id, "no luck")]
+
+    Scheduler(store, ScriptedExecutor(now_and_then), Watcher()).run(sweep)
+    assert [trial.state for trial in store.trials(sweep)].count(TrialState.FAILED) == 10
 
 
 def test_trials_that_somebody_else_claimed_are_left_to_them(store: Store) -> None:
