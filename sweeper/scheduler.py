@@ -7,7 +7,7 @@ import logging
 import math
 import os
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -90,6 +90,7 @@ class Scheduler:
         self._failures: Counter[str] = Counter()
         self._slots = Slots()
         self._again: list[TrialRecord] = []
+        self._over: deque[tuple[_Running, Ended]] = deque()  # ended, and not recorded yet
         self._scheduler_id: str | None = None
         self._looked_at = -math.inf
         self._running: dict[str, _Running] = {}
@@ -126,6 +127,8 @@ class Scheduler:
             interrupts = self._interrupts()
             if interrupts > self._finish_running or (interrupts and not self._running):
                 raise KeyboardInterrupt
+            if not waiting:
+                self._record_ends()
             news = self._look_round(sweep_id)
             if news or not (waiting or self._running or self._again):
                 # Others may have left something, added something, or still be at it.
@@ -141,6 +144,8 @@ class Scheduler:
                 waiting = self._start_those_that_fit(waiting, total)
                 if waiting and not self._running and all(self._slots.set_aside(trial.workers) for trial in waiting):
                     raise self._slots.error(waiting[0].workers)
+            # Only now: the next trials train while the ends of those before are written.
+            self._record_ends()
             for event in self._executor.events(_POLL_S):
                 self._handle(event)
             self._write_points()
@@ -227,7 +232,8 @@ class Scheduler:
             case Evaluated():
                 self._store.add_evaluation(trial.id, trial.attempt, _evaluation_record(event))
             case Ended():
-                self._finish(running, _STATES[event.outcome], event.reason, phases=event.phases)
+                self._over.append((running, event))
+                self._leave_seats(trial)
             case Failed():
                 if not running.trains:
                     self._slots.failed(trial.workers, event.reason)
@@ -254,8 +260,17 @@ class Scheduler:
             self._observer.trial_ended(_ended(trial, state, reason, summary))
         except LostTrialError:
             logger.warning("trial %s: was given to another scheduler meanwhile; its end here does not count", trial.id)
-        del self._running[trial.id]
+        self._leave_seats(trial)
+
+    def _leave_seats(self, trial: TrialRecord) -> None:
+        self._running.pop(trial.id, None)
         self._seats_freed = True
+
+    def _record_ends(self) -> None:
+        while self._over:
+            running, event = self._over[0]
+            self._finish(running, _STATES[event.outcome], event.reason, phases=event.phases)
+            self._over.popleft()
 
     def _may_try_again(self, trial: TrialRecord) -> bool:
         """Whether another attempt is due; interruptions and what was tried before this run do not count."""
@@ -266,8 +281,7 @@ class Scheduler:
         trial = running.trial
         self._write(running)
         self._store.release(trial.id, trial.attempt, failed.reason, TrialState.FAILED, failed.traceback)
-        del self._running[trial.id]
-        self._seats_freed = True
+        self._leave_seats(trial)
         waiting = replace(trial, state=TrialState.PENDING, scheduler_id=None)
         self._again.append(waiting)
         self._observer.attempt_failed(waiting, failed.reason)
@@ -293,6 +307,10 @@ class Scheduler:
         for event in self._executor.events(0.0):
             with contextlib.suppress(StoreError):
                 self._handle(event)
+        try:
+            self._record_ends()
+        except StoreError:
+            self._running |= {running.trial.id: running for running, _ in self._over}  # as if it had not ended
         for running in list(self._running.values()):
             for write in (self._write, self._release):
                 try:
