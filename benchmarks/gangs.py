@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest.mock import patch
 
 import psutil
 
 from benchmarks.measure import Row, alone, arguments, compare, report, spread, versions
 from sweeper.curve import LossPoint
-from sweeper.gangs import make_executor
+from sweeper.gangs.base import Capacity, Seats
+from sweeper.gangs.local import LocalExecutor
+from sweeper.gangs.ray import RayExecutor
 from sweeper.plan import plan
 from sweeper.scheduler import Scheduler
 from sweeper.spec import parse_spec
@@ -83,18 +86,23 @@ def swept(trials: int, images: int, executor: str = "local", at: tuple[int, ...]
     space = {"workers": [WORKERS], "seed": list(range(trials))}
     spec = parse_spec({"name": "benchmark", "trial": {**TRAINING, "images": images}, "space": space})
     watch = Watch(at)
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["SWEEPER_LOGS"] = folder
-        with (
-            closing(open_store(f"sqlite:///{folder}/sweeper.db")) as store,
-            closing(make_executor(executor)) as gangs,
-        ):
-            sweep_id = store.add_sweep(spec, plan(spec))
-            Scheduler(store, gangs, watch).run(sweep_id)
-            seconds = {trial.id: trial.seconds or 0.0 for trial in store.trials(sweep_id)}
-            order = [trial_id for trial_id, _ in watch.began]
-            set_up = [store.attempts(trial_id)[-1].setup_seconds or 0.0 for trial_id in order]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        patch.dict(os.environ, {"SWEEPER_LOGS": folder}),
+        closing(open_store(f"sqlite:///{folder}/sweeper.db")) as store,
+        closing(_executor(executor)) as gangs,
+    ):
+        sweep_id = store.add_sweep(spec, plan(spec))
+        Scheduler(store, gangs, watch).run(sweep_id)
+        seconds = {trial.id: trial.seconds or 0.0 for trial in store.trials(sweep_id)}
+        order = [trial_id for trial_id, _ in watch.began]
+        set_up = [store.attempts(trial_id)[-1].setup_seconds or 0.0 for trial_id in order]
     return Swept(watch, set_up, [seconds[trial_id] for trial_id in order])
+
+
+def _executor(name: str) -> LocalExecutor | RayExecutor:
+    one_gang = Capacity((Seats(WORKERS),))
+    return LocalExecutor(one_gang) if name == "local" else RayExecutor(capacity=one_gang)
 
 
 def holdings() -> tuple[int, int, int]:

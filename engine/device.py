@@ -45,5 +45,6 @@ def describe(device: torch.device) -> dict[str, str]:
     """Kind, name and where it has one UUID of a device, for the record."""
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)
-        return {"device": str(device), "device_name": properties.name, "device_uuid": str(properties.uuid)}
+        uuid = getattr(properties, "uuid", "")  # older torch does not tell
+        return {"device": str(device), "device_name": properties.name, "device_uuid": str(uuid)}
     return {"device": "cpu", "device_name": platform.processor() or platform.machine()}

@@ -13,7 +13,8 @@ _ALIGNMENT = 4  # elements: kernels read vectors of so many
 class FlatParameters:
     """The parameters that a module learns, in one buffer each for weights and gradients, of which they become views.
 
-    `weights` and `gradients` are [count] on the module's device; `spans` says where each parameter lies in them.
+    `weights` and `gradients` are [count] on the module's device; `spans` says where each parameter lies in them, and
+    `orders` in which order its dimensions do.
     `on_host` is the same memory on the CPU; on a GPU it is a copy, moved by `to_host` and `from_host`. Parameters that
     do not require gradients stay as they are.
 
@@ -31,7 +32,7 @@ class FlatParameters:
         self.gradients = torch.zeros_like(self.weights)
         self.spans: list[tuple[int, int]] = []
         self._parameters = parameters
-        self._orders: list[list[int]] = []
+        self.orders: list[list[int]] = []
         self._computing = self._watched = False
         start = 0
         for parameter in parameters:
@@ -40,7 +41,7 @@ class FlatParameters:
             parameter.data, parameter.grad = (
                 _view(buffer[start:stop], parameter.shape, order) for buffer in (self.weights, self.gradients)
             )
-            self._orders.append(order)
+            self.orders.append(order)
             self.spans.append((start, stop))
             start = stop
         self._host = {name: _host_buffer(tensor) for name, tensor in self._named().items()}
@@ -55,7 +56,7 @@ class FlatParameters:
         """
         if not self._watched:
             computed = torch.autograd.grad(loss, self._parameters, grad_outputs=scale, materialize_grads=True)
-            lying = (gradient.permute(order) for gradient, order in zip(computed, self._orders, strict=True))
+            lying = (gradient.permute(order) for gradient, order in zip(computed, self.orders, strict=True))
             torch.cat([gradient.reshape(-1) for gradient in lying], out=self.gradients)
             return
         self.gradients.zero_()

@@ -66,12 +66,15 @@ class Started:
 
 @dataclass(frozen=True)
 class Point:
-    """Mean loss over the images since the last point; `seconds` of training at the window's end."""
+    """Mean loss over the images since the last point; `seconds` of training at the window's end.
+
+    A user's program need not tell its images: None.
+    """
 
     kind: ClassVar[str] = "point"
     trial: str
     step: int
-    images: int
+    images: int | None
     seconds: float
     loss: float
 

@@ -1,4 +1,4 @@
-"""One rank of a user's program: `python -m engine.rank PROGRAM ARGUMENT...` under mpiexec.
+"""One rank of a user's program, whose words are a JSON list in SWEEPER_COMMAND: run by its path under mpiexec.
 
 Gives the program what torchrun would (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE; MASTER_ADDR and MASTER_PORT are
 there already), tells the supervisor of its beginning and its end in a line each, and ends it when mpiexec, or on rank 0
@@ -15,11 +15,17 @@ import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from types import FrameType
 
+# The user's folder may have an `engine` of its own, and comes first where PYTHONPATH names it.
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from engine.cores import bind
 
-MARK = '{"rank":'
+del sys.path[0]
+
+MARK = '{"sweeper-rank":'
+COMMAND_VARIABLE = "SWEEPER_COMMAND"  # not among mpiexec's words, some of which mean something to it
 _SET_PARENT_DEATH_SIGNAL = 1  # of prctl(2)
 _RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 _SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
@@ -35,14 +41,20 @@ def main() -> int:
     size = _first(_SIZE, "1")
     bind(rank, int(size))  # a gang sits on one host
     places = {"LOCAL_RANK": _first(_LOCAL, str(rank)), "LOCAL_WORLD_SIZE": _first(_LOCAL_SIZE, size)}
+    words = json.loads(os.environ.pop(COMMAND_VARIABLE))
     environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": size, **places}
     try:
         # What connects a rank with mpiexec is inherited, so that the program may use MPI.
         program = subprocess.Popen(
-            sys.argv[1:], env=environment, stdin=subprocess.DEVNULL, close_fds=False, preexec_fn=_die_with_parent
+            words,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=None if rank == 0 else sys.stderr,  # only rank 0 reports
+            close_fds=False,
+            preexec_fn=_die_with_parent,
         )
     except OSError as error:
-        _say(rank, error=f"{sys.argv[1]}: {error.strerror}", code=_NOT_FOUND)
+        _say(rank, error=f"{words[0]}: {error.strerror}", code=_NOT_FOUND)
         return _NOT_FOUND
 
     def pass_on(number: int, _: FrameType | None) -> None:
@@ -76,7 +88,7 @@ def _first(names: tuple[str, ...], otherwise: str) -> str:
 
 
 def _say(rank: int, **content: object) -> None:
-    line = json.dumps({"rank": rank, **content}, separators=(",", ":")) + "\n"
+    line = json.dumps({"sweeper-rank": rank, **content}, separators=(",", ":")) + "\n"
     os.write(1, line.encode())  # in one piece, whatever other ranks write
 
 

@@ -141,7 +141,8 @@ class Run:
     def digest(self) -> str:
         """Tells apart runs whose checkpoints do not fit each other."""
         settings = self.config.model_dump_json(exclude={"checkpoint_every"})
-        return hashlib.sha256(f"{settings} {self.comm.size} {len(self.flat)}".encode()).hexdigest()
+        lie = f"{len(self.flat)} {self.flat.orders} {len(velocities(self._optimizer))}"
+        return hashlib.sha256(f"{settings} {self.comm.size} {lie}".encode()).hexdigest()
 
     def effective(self) -> dict[str, Any]:
         """What the engine made of the settings, for the record."""

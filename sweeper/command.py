@@ -17,8 +17,8 @@ class CommandConfig(BaseModel):
     """A program that every worker of a trial runs, with one rank each.
 
     `{name}` in `command` and `environment` stands for the value of a swept field, of `workers`, or of one in `values`,
-    where what stays the same has its place; `{{name}}` is `{name}` itself. It runs in the folder where the sweep was
-    started.
+    where what stays the same has its place; `{{name}}` is `{name}` itself. It runs in `folder`, which is the one that
+    the sweep was submitted from where the spec names none.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -26,6 +26,7 @@ class CommandConfig(BaseModel):
     command: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)]
     environment: dict[str, str] = {}
     values: dict[str, Scalar] = {}
+    folder: str = ""
 
     def names(self) -> list[str]:
         """What stands in braces, each once, in order."""
@@ -52,11 +53,13 @@ class CommandConfig(BaseModel):
 def command_faults(config: CommandConfig, swept: Iterable[str], repeats: int) -> list[str]:
     """What does not fit between a command's words and the space, one line each."""
     used, swept = config.names(), [name for name in swept if name != WORKERS]
+    unused = [f"trial.values.{name}" for name in config.values if name not in used or name == WORKERS]
     problems = [
         f"space.{name}: the command does not use it; write {{{name}}} where it goes in trial.command, or remove it"
         for name in swept
-        if name not in used
+        if name not in used and name.isidentifier()
     ]
+    problems += [f"{name}: the command does not use it; remove it" for name in unused]
     seeds = {SEED} if repeats > 1 else set()
     if seeds - set(used):
         problems.append(f"repeats: {repeats} needs seeds; write {{{SEED}}} where one goes in trial.command")

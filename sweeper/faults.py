@@ -27,7 +27,7 @@ _REMEDIES: dict[str, Callable[[dict[str, Any]], str]] = {
     "string_too_short": lambda _: "is empty; give at least one character",
     "model_type": lambda _: "is no mapping; write its keys below it, or remove it",
     "dict_type": lambda _: "is no mapping; write its keys below it, or remove it",
-    "tuple_type": lambda _: "is no list; write it like [workers]",
+    "tuple_type": lambda _: "is no list; write it in brackets, like [a, b]",
     "invalid_key": lambda _: "is no name of a field; remove it",
 }
 # Names of union members and of keys, which pydantic puts among the names of the file.

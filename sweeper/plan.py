@@ -49,13 +49,15 @@ def plan(spec: SweepSpec) -> list[TrialSpec]:
 
 def content_key(config: TrainingConfig | CommandConfig, workers: int, resources: Resources) -> str:
     """A digest of what decides a trial's result, defaults included: a changed default is another trial."""
-    effective = config.model_dump(mode="json") if isinstance(config, CommandConfig) else _effective(config, workers)
+    effective = _effective(config, workers)
     content = {"config": effective, "workers": workers, "resources": resources.model_dump(mode="json")}
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:_KEY_LENGTH]
 
 
-def _effective(config: TrainingConfig, workers: int) -> dict[str, Any]:
+def _effective(config: TrainingConfig | CommandConfig, workers: int) -> dict[str, Any]:
+    if isinstance(config, CommandConfig):
+        return config.model_dump(mode="json", exclude={"folder"})
     effective: dict[str, Any] = {
         **config.model_dump(mode="json"),
         "global_batch_size": config.global_batch(workers),
@@ -81,7 +83,7 @@ def _trial(spec: SweepSpec, point: dict[str, Any], repeat: int) -> TrialSpec:
     config: TrainingConfig | CommandConfig
     if isinstance(spec.trial, CommandConfig):
         if spec.repeats > 1:
-            changes[SEED] = repeat
+            changes[SEED] = int(spec.trial.values.get(SEED, 0)) + repeat
         config, parameters = spec.trial.with_values(changes), {WORKERS: workers, **changes}
     else:
         if spec.repeats > 1:

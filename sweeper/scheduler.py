@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
@@ -123,12 +122,18 @@ class Scheduler:
     def _run_all(self, sweep_id: str) -> None:
         total = self._executor.capacity().total
         waiting: list[TrialRecord] = []
+        told = False
         while True:
             interrupts = self._interrupts()
-            if interrupts > self._finish_running or (interrupts and not self._running):
+            if interrupts > self._finish_running:
                 raise KeyboardInterrupt
-            if not waiting:
+            if interrupts and not told:
+                told = True
+                logger.warning("%d trials still run; interrupt again to end them", len(self._running))
+            if not waiting or (interrupts and not self._running):
                 self._record_ends()
+            if interrupts and not self._running and self._store.trials(sweep_id, [TrialState.PENDING]):
+                raise KeyboardInterrupt
             news = self._look_round(sweep_id)
             if news or not (waiting or self._running or self._again):
                 # Others may have left something, added something, or still be at it.
@@ -205,7 +210,6 @@ class Scheduler:
                 log=str(gang_log(trial.id, attempt)),
                 limit_s=self._limits.trial_seconds,
                 stall_s=self._limits.stall_seconds,
-                folder=os.getcwd(),
                 checkpoints=str(checkpoints_folder(trial.id)) if trial.config.get("checkpoint_every") else "",
             )
         )

@@ -198,15 +198,17 @@ def _values(trial: TrainingConfig | CommandConfig, name: str, axis: list[Scalar]
     if name == WORKERS:
         return tuple(_worker_count(value) for value in expand(axis, integers=True))
     if isinstance(trial, CommandConfig):
-        return tuple(_written(value, axis) for value in expand(axis, integers=False))
+        return _words(axis)
     values = expand(axis, integers=_integers(name))
     return tuple(field_value(replace_field(trial, {name: value}, _Unrelated), name) for value in values)
 
 
-def _written(value: Scalar, axis: list[Scalar] | Range) -> Scalar:
-    """Whole numbers of a range without a decimal point, as programs expect them."""
-    whole = isinstance(axis, Range) and isinstance(value, float) and value.is_integer()
-    return int(value) if whole else value
+def _words(axis: list[Scalar] | Range) -> tuple[Scalar, ...]:
+    """A command's values: whole numbers of a range without a decimal point, as programs expect them."""
+    values = expand(axis, integers=False)
+    if not isinstance(axis, Range):
+        return tuple(values)
+    return tuple(int(value) if isinstance(value, float) and value.is_integer() else value for value in values)
 
 
 def _integers(name: str) -> bool:
@@ -229,12 +231,18 @@ def _axis_faults(trial: TrainingConfig | CommandConfig, name: str, axis: list[Sc
         near = difflib.get_close_matches(name.removeprefix("trial."), fields, n=1)
         remedy = f"did you mean {near[0]}?" if near else f"known are {', '.join(fields)}"
         return [f"space.{show_name(name)}: unknown key; {remedy}"]
-    values = expand(axis, integers=name == WORKERS or _integers(name))
+    if isinstance(trial, CommandConfig) and not name.isidentifier():
+        return [f"space.{show_name(name)}: cannot stand in braces; take letters, digits and _"]
+    of_command = isinstance(trial, CommandConfig) and name != WORKERS
+    values = list(_words(axis)) if of_command else expand(axis, integers=name == WORKERS or _integers(name))
     if not values:
         return [f"space.{name}: is empty; give at least one value or remove the key"]
     problems: list[str] = []
     normal: list[Scalar] = []
     for value in values:
+        if of_command:
+            normal.append(str(value))  # which is all that the command sees of it
+            continue
         try:
             normal += _values(trial, name, [value])
         except ValidationError as error:

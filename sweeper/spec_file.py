@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from sweeper.command import CommandConfig
 from sweeper.errors import SpecError
 from sweeper.spec import SweepSpec, parse_spec
 
@@ -30,7 +32,15 @@ def load_spec(path: Path, overrides: Sequence[str] = ()) -> SweepSpec:
     written = _parse_json(text, path) if path.suffix == ".json" else parse_yaml(text, str(path))
     for override in overrides:
         _apply(written, override)
-    return parse_spec(written)
+    return _in_folder(parse_spec(written))
+
+
+def _in_folder(spec: SweepSpec) -> SweepSpec:
+    """A command's folder in full: where it is run later does not matter."""
+    if not isinstance(spec.trial, CommandConfig):
+        return spec
+    trial = spec.trial.model_copy(update={"folder": os.path.abspath(spec.trial.folder)})
+    return spec.model_copy(update={"trial": trial})
 
 
 def parse_yaml(text: str, source: str) -> Any:

@@ -4,6 +4,9 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "shift.h"
 
 namespace sweeper {
@@ -20,7 +23,6 @@ struct Pool {
   int stride;
 
   int64_t pixels() const { return images * height * width; }
-  int64_t pooled() const { return images * pooled_height * pooled_width; }
 };
 
 inline Pool checked_pool(const char* name, const at::Tensor& x, const at::Tensor& bias, int64_t size, int64_t stride) {

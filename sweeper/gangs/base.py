@@ -47,7 +47,7 @@ class Capacity:
 class Job:
     """One attempt at a trial, as plain values that travel as JSON; `checkpoints` is the folder for them, or empty.
 
-    `config` is a TrainingConfig or a CommandConfig, and a command runs in `folder`. Ranks are bound to
+    `config` is a TrainingConfig or a CommandConfig. Ranks are bound to
     `cores`, each to its share, where the executor names some. `limit_s` bounds the whole attempt
     from its start, `stall_s` the time between two events of it.
     """
@@ -62,7 +62,6 @@ class Job:
     checkpoints: str = ""
     limit_s: float | None = None
     stall_s: float | None = None
-    folder: str = ""
     cores: tuple[int, ...] = ()
 
     @property

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import platform
+import random
 import re
 import socket
 import sys
@@ -18,13 +20,18 @@ from typing import Any
 from engine import rank
 from engine.protocol import Ended, Event, Failed, Point, Ready, Started
 from sweeper.command import CommandConfig
+from sweeper.errors import LaunchError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.mpi_job import MpiJob, tail
 from sweeper.gangs.watchdog import Watchdog
 from sweeper.reporting import MARK, TRIAL_VARIABLE
 
+_PORTS = range(20_000, 30_000)
 _HOST = "127.0.0.1"  # a gang sits on one host
 _MARKS = re.compile(f"{re.escape(rank.MARK)}|{re.escape(MARK)}")
+_RANK, _REPORT = "sweeper-rank", "sweeper"  # what follows the marks' braces
+_UNCAUGHT = 1  # Python's exit code after an exception that nobody caught
+_MOST = 2**53  # beyond which whole numbers are not all told apart
 _LAST_WORDS_S = 0.5  # what other ranks get to say once one has failed
 
 
@@ -36,7 +43,8 @@ class CommandGang:
     """
 
     def __init__(self, job: Job, gpus: Sequence[str] | None) -> None:
-        self._job, config = job, CommandConfig.model_validate(job.config)
+        self._job, self._config = job, CommandConfig.model_validate(job.config)
+        self._words = self._config.words(job.workers)
         # `python` is the one that runs us, which has `sweeper`.
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
         variables = {
@@ -44,17 +52,16 @@ class CommandGang:
             "MASTER_ADDR": _HOST,
             "MASTER_PORT": str(_free_port()),
             TRIAL_VARIABLE: job.trial_id,
-            **config.variables(job.workers),
+            **self._config.variables(job.workers),
+            rank.COMMAND_VARIABLE: json.dumps(self._words),
         }
-        program = [sys.executable, "-m", rank.__name__, *config.words(job.workers)]
-        self._mpi = MpiJob(job, program, gpus, variables, job.folder or None)
+        program = [sys.executable, str(Path(rank.__file__))]
+        self._mpi = MpiJob(job, program, gpus, variables, self._config.folder or None)
         self._said: dict[int, dict[str, Any]] = {}  # of each rank: its process and host, and in the end its exit code
-        self._failed: dict[str, Any] = {}
-        self._stopped = False
-        self._over = False
-        self._last: Point | None = None
-        self._steps = 0
-        self._started_at = 0.0
+        self._early: list[dict[str, Any]] = []  # reports from before all ranks were up
+        self._reports = Reports(job.trial_id)
+        self._up = self._stopped = self._over = False
+        self._failure: Failed | None = None
 
     def run(self, job: Job) -> Iterator[JobEvent]:
         """Run the command; its events as they come, ending with Ended or Failed, after which nothing of it is left."""
@@ -62,11 +69,11 @@ class CommandGang:
         watchdog = Watchdog(job.limit_s, job.stall_s, list, self._mpi.end)
         with watchdog.watching():
             for line in self._mpi.lines():
-                for event in self._heard(line, job):
+                for event in self._heard(line):
                     watchdog.alive()
                     yield self._mpi.wrapped(job, event, self._mpi.begun)
         self._over = True
-        end = self._end_of(job, watchdog.reason)
+        end = self._end(watchdog.reason)
         self._mpi.kill()
         yield self._mpi.wrapped(job, end, self._mpi.begun)
 
@@ -75,7 +82,7 @@ class CommandGang:
         return False
 
     def stop(self, trial_id: str) -> None:
-        """End the command; what it has reported stays."""
+        """End the command now: it has no loss points at which it would ask. What it has reported stays."""
         if self._job.trial_id == trial_id and not self._over:
             self._stopped = True
             self._end_soon(0.0)
@@ -84,85 +91,153 @@ class CommandGang:
         """End it now, to its last process."""
         self._mpi.kill()
 
-    def _heard(self, line: str, job: Job) -> Iterator[Event]:
+    def _heard(self, line: str) -> Iterator[Event]:
         found = _MARKS.search(line)
         said = _read(line[found.start() :]) if found else None
-        if found is None or said is None:
+        number = said.get(_RANK) if said else None
+        of_rank = isinstance(number, int) and 0 <= number < self._job.workers
+        report = said.get(_REPORT) if said else None
+        if not (of_rank or isinstance(report, dict)):
             if line.strip():
                 self._mpi.keep(line)
             return
+        assert found
         if (unfinished := line[: found.start()]).strip():
             self._mpi.keep(unfinished)  # what the program had written so far of a line of its own
-        if "rank" in said:
-            yield from self._heard_of_rank(said, job)
-        else:
-            yield from self._heard_of_training(said["sweeper"], job, line)
+        if said and of_rank:
+            yield from self._heard_of_rank(said)
+        elif isinstance(report, dict):
+            yield from self._heard_of_training(report)
 
-    def _heard_of_training(self, report: Any, job: Job, line: str) -> Iterator[Event]:
-        if isinstance(report, dict) and report.get("started"):
-            self._started_at = time.monotonic()
-        elif (point := self._point(report, job.trial_id)) is not None:
-            self._last = point
-            yield point
-            if not math.isfinite(point.loss):
+    def _heard_of_training(self, report: dict[str, Any]) -> Iterator[Event]:
+        if not self._up:
+            self._early.append({"seconds": self._reports.seconds(), **report})
+            return
+        try:
+            point = self._reports.point(report)
+        except ValueError as problem:
+            if not self._failure:
+                self._failure = Failed(self._job.trial_id, f"rank 0: {problem}; see {self._mpi.log}", 0)
                 self._end_soon(0.0)
-        else:
-            self._mpi.keep(line)
+            return
+        if point:
+            yield point
+            if self._reports.diverged:
+                self._end_soon(0.0)
 
-    def _heard_of_rank(self, said: dict[str, Any], job: Job) -> Iterator[Event]:
-        number = said["rank"]
+    def _heard_of_rank(self, said: dict[str, Any]) -> Iterator[Event]:
+        number = said[_RANK]
         self._said.setdefault(number, {}).update(said)
-        if "pid" in said and len(self._pids()) == job.workers:
-            self._started_at = time.monotonic()
+        if "pid" in said and number == 0:
+            self._reports.begin()
+        if "pid" in said and len(self._pids()) == self._job.workers:
             self._mpi.note_members(self._pids())
             hosts = [self._said[n]["host"] for n in sorted(self._said)]
-            versions = {"python": platform.python_version()}
-            yield Ready(job.workers, self._pids(), hosts, versions)
-            yield Started(job.trial_id, 0.0, {"command": CommandConfig.model_validate(job.config).words(job.workers)})
-        elif said.get("code") and not self._failed:
-            self._failed = said
+            yield Ready(self._job.workers, self._pids(), hosts, {"python": platform.python_version()})
+            yield Started(self._job.trial_id, 0.0, {"command": self._words})
+            self._up = True
+            for report in self._early:
+                yield from self._heard_of_training(report)
+        if said.get("code") and not self._failure:
+            self._failure = self._failed(said)
             self._end_soon(_LAST_WORDS_S)
+        elif self._codes() == [0] * self._job.workers:
+            self._end_soon(_LAST_WORDS_S)  # what a program has left in the background does not count
+
+    def _failed(self, said: dict[str, Any]) -> Failed:
+        """What a rank's end with this code means. The log is read now: others will fail for want of this one."""
+        number, code, log = said[_RANK], said["code"], self._mpi.log
+        traceback = last_traceback(tail(log)) if code == _UNCAUGHT else ""
+        what = traceback.splitlines()[-1] if traceback else said.get("error") or f"ended with exit code {code}"
+        return Failed(self._job.trial_id, f"rank {number}: {what}; see {log}", number, traceback)
 
     def _pids(self) -> list[int]:
         return [self._said[number]["pid"] for number in sorted(self._said) if "pid" in self._said[number]]
 
-    def _point(self, report: Any, trial_id: str) -> Point | None:
-        """None where what was reported is no point."""
-        try:
-            self._steps = int(report.get("step", self._steps + 1))
-            since = time.monotonic() - self._started_at
-            images, seconds = int(report.get("images", 0)), float(report.get("seconds", since))
-            return Point(trial_id, self._steps, images, seconds, float(report["loss"]))
-        except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
-            return None
+    def _codes(self) -> list[int | None]:
+        return [self._said.get(number, {}).get("code") for number in range(self._job.workers)]
 
     def _end_soon(self, seconds: float) -> None:
         timer = threading.Timer(seconds, self._mpi.end)
         timer.daemon = True
         timer.start()
 
-    def _end_of(self, job: Job, overdue: str) -> Ended | Failed:
-        log, last = self._mpi.log, self._last
-        guilty, how = self._mpi.death([])
-        if overdue:
-            return Failed(job.trial_id, f"{overdue}; see {log}")
-        if last and not math.isfinite(last.loss):
-            return Ended(job.trial_id, "diverged", last.step, last.images, last.seconds, reason=f"loss {last.loss}")
+    def _end(self, overdue: str) -> Ended | Failed:
+        trial, log, last = self._job.trial_id, self._mpi.log, self._reports.last
+        guilty, how = self._mpi.death(self._pids())
+        at = (last.step, last.images or 0, last.seconds) if last else (0, 0, 0.0)
+        if last and self._reports.diverged:
+            return Ended(trial, "diverged", *at, reason=f"loss {last.loss}")
         if self._stopped:
-            at = last or Point(job.trial_id, 0, 0, 0.0, math.nan)
-            return Ended(job.trial_id, "stopped", at.step, at.images, at.seconds)
-        if self._failed:
-            number, traceback = self._failed["rank"], last_traceback(tail(log))
-            what = self._failed.get("error") or f"ended with exit code {self._failed['code']}"
-            if traceback:
-                what = traceback.splitlines()[-1]
-            return Failed(job.trial_id, f"rank {number}: {what}; see {log}", number, traceback)
-        if any(said.get("code") != 0 for said in self._said.values()) or len(self._said) < job.workers:
-            return Failed(job.trial_id, f"{how}; see {log}", guilty)
-        if not last:
+            return Ended(trial, "stopped", *at)
+        if self._failure:
+            return self._failure
+        if self._codes() == [0] * self._job.workers:
+            if last:
+                return Ended(trial, "completed", *at)
             remedy = "call sweeper.report(loss=...) on rank 0, or print its line"
-            return Failed(job.trial_id, f"the command ended without a loss; {remedy}; see {log}")
-        return Ended(job.trial_id, "completed", last.step, last.images, last.seconds)
+            return Failed(trial, f"the command ended without a loss; {remedy}; see {log}")
+        if overdue:
+            return Failed(trial, f"{overdue}; see {log}")
+        return Failed(trial, f"{how}; see {log}", guilty)
+
+
+class Reports:
+    """What a program reports, as points of a curve that can be stored: in order, with all numbers in their range."""
+
+    def __init__(self, trial: str) -> None:
+        self._trial = trial
+        self._begun, self._started = time.monotonic(), False
+        self.last: Point | None = None
+        self.diverged = False
+
+    def begin(self) -> None:
+        """Rank 0 runs: its clock does, unless the program has said that it starts now."""
+        if not self._started:
+            self._begun = time.monotonic()
+
+    def seconds(self) -> float:
+        """Since the clock began."""
+        return time.monotonic() - self._begun
+
+    def point(self, report: dict[str, Any]) -> Point | None:
+        """The next point; None for the word that training starts, and for what follows a divergence.
+
+        Raises:
+            ValueError: the report is no point that can follow the last one.
+        """
+        if report.get("started"):
+            self._begun, self._started = time.monotonic(), True
+            return None
+        if self.diverged:
+            return None
+        before = self.last or Point(self._trial, -1, None, 0.0, 0.0)
+        step = self._whole(report, "step", max(before.step, 0) + 1)
+        if step is None or step <= before.step:
+            raise ValueError(f"reported step {step} after step {before.step}; count steps over the whole run")
+        seconds = self._number(report, "seconds", max(self.seconds(), before.seconds))
+        if not before.seconds <= seconds < math.inf:
+            raise ValueError(f"reported seconds {seconds} after {before.seconds}; they count from the start on")
+        loss = self._number(report, "loss", None)
+        self.last = Point(self._trial, step, self._whole(report, "images", None), seconds, loss)
+        self.diverged = not math.isfinite(loss)
+        return self.last
+
+    def _whole(self, report: dict[str, Any], name: str, otherwise: int | None) -> int | None:
+        given = report.get(name)
+        if given is None:
+            return otherwise
+        value = self._number(report, name, None)
+        if value != int(value if math.isfinite(value) else -1) or not 0 <= value < _MOST:
+            raise ValueError(f"reported {name} {given!r}, which is no whole number from 0 up")
+        return int(value)
+
+    def _number(self, report: dict[str, Any], name: str, otherwise: float | None) -> float:
+        given = report.get(name, otherwise)
+        try:
+            return float(given)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"reported {name} {given!r}, which is no number") from None
 
 
 def last_traceback(log: str) -> str:
@@ -180,6 +255,9 @@ def _read(line: str) -> dict[str, Any] | None:
 
 
 def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind((_HOST, 0))
-        return int(free.getsockname()[1])
+    """One that is free now, below those that systems give to connections: rank 0 takes it only when it is ready to."""
+    for port in random.sample(_PORTS, len(_PORTS)):
+        with socket.socket() as tried, contextlib.suppress(OSError):
+            tried.bind((_HOST, port))
+            return port
+    raise LaunchError("no port from 20000 to 29999 is free", "end what holds them")

@@ -6,12 +6,13 @@ import contextlib
 import fcntl
 import os
 import stat
-import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-_FOLDER = Path(tempfile.gettempdir()) / "sweeper-cores"
+from sweeper.gangs.machine import usable_cpus
+
+_FOLDER = Path("/tmp/sweeper-cores")  # the same for all users, whatever their TMPDIR
 _ANYONE = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -63,8 +64,12 @@ class CorePool:
 
 
 def usable_cores() -> list[int]:
-    """The cores that this process may use."""
-    return sorted(os.sched_getaffinity(0))
+    """The cores that gangs may be bound to: those that this process may use.
+
+    None in a container with a quota below that: its neighbours would be bound to the very same.
+    """
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    return cores if usable_cpus() >= len(cores) else []
 
 
 def _opened(folder: Path, name: str) -> int:

@@ -96,6 +96,8 @@ class MpiJob:
 
     def end(self) -> None:
         """End all processes, and leave the pipes to who reads them; safe from any thread."""
+        # Of a user's program only now: its MPI may have come up at any time.
+        self._segments |= mapped_segments([process.pid for process in family(self.process.pid)])
         end_job(self.process, self._members)
 
     def kill(self) -> None:

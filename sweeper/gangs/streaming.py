@@ -178,8 +178,10 @@ class StreamingExecutor(ABC):
         return None
 
     def _dismiss(self, seated: _Seated) -> None:
-        seated.gang.close()
-        self._cores.give_back(seated.job.cores)
+        try:
+            seated.gang.close()
+        finally:
+            self._cores.give_back(seated.job.cores)
 
     def _make_room(self, job: Job) -> list[_Seated]:
         """Idle gangs, longest idle first, whose seats a new one for `job` needs; called under the lock."""

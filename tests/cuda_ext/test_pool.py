@@ -91,6 +91,18 @@ def test_numerical_gradients_and_tracing(device: str) -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
+def test_it_is_compiled_in_one_graph(device: str) -> None:
+    x = randoms(2, 8, 6, 6, dtype=torch.float32, device=device).requires_grad_()
+    bias = randoms(8, dtype=torch.float32, device=device, seed=1).requires_grad_()
+
+    def work(x: Tensor, bias: Tensor) -> Tensor:
+        return relu_avg_pool(x * 2, bias, 3, 2).square().sum()
+
+    found = torch.autograd.grad(torch.compile(work, fullgraph=True, backend="aot_eager")(x, bias), (x, bias))
+    torch.testing.assert_close(found, torch.autograd.grad(work(x, bias), (x, bias)))
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_a_bias_of_the_maps_type_is_cast(device: str) -> None:
     x = randoms(2, 8, 6, 6, dtype=torch.bfloat16, device=device)
     bias = randoms(8, dtype=torch.bfloat16, device=device, seed=1).requires_grad_()

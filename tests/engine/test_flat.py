@@ -42,10 +42,11 @@ def test_gradients_add_up_in_the_flat_buffer() -> None:
     assert np.array_equal(flat.on_host("gradients").numpy(), expected.numpy())
 
 
-def test_an_optimiser_over_the_flat_parameter_is_one_over_all() -> None:
+@pytest.mark.parametrize("pieces", [1, 3, 1000])
+def test_an_optimiser_over_the_flat_parameters_is_one_over_all(pieces: int) -> None:
     module, plain = network(), network()
     flat = FlatParameters(module)
-    ours = torch.optim.SGD(flat.optimizable(), lr=0.1, momentum=0.9, weight_decay=0.01)
+    ours = torch.optim.SGD(flat.optimizable(pieces), lr=0.1, momentum=0.9, weight_decay=0.01)
     theirs = torch.optim.SGD(plain.parameters(), lr=0.1, momentum=0.9, weight_decay=0.01)
     inputs = torch.linspace(-1, 1, 15).view(5, 3)
     for _ in range(3):

@@ -72,7 +72,7 @@ class Gang:
         points = []
         while isinstance(event := self.hear(), Point):
             assert event.trial == trial
-            points.append((event.step, event.images, event.loss))
+            points.append((event.step, event.images or 0, event.loss))
         assert isinstance(event, Ended)
         assert (event.trial, event.outcome) == (trial, "completed")
         return points

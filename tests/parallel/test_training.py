@@ -151,7 +151,7 @@ def test_all_ranks_go_on_from_a_checkpoint(exchange: dict[str, object], tmp_path
 
         def report(event: object) -> None:
             if isinstance(event, Point):
-                points.append((event.images, event.loss))
+                points.append((event.images or 0, event.loss))
 
         train("t", config, WORLD, report, lambda: bool(points) and points[-1][0] == stop_at, folder)
         return points

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from sweeper.command import CommandConfig
 from sweeper.errors import SpecError
 from sweeper.plan import plan
 from sweeper.spec import SweepSpec, parse_config, parse_spec
+from sweeper.spec_file import load_spec
 
 TRIAL = {"command": ["python", "train.py", "--lr", "{rate}", "--on={workers}", "{{rate}}", '{"a": 1}']}
 
@@ -41,10 +43,24 @@ def test_ranges_give_whole_numbers_where_they_are_whole() -> None:
     assert [t.config.words(1)[1] for t in trials if isinstance(t.config, CommandConfig)] == ["1", "1.5", "2"]
 
 
+def test_ranges_of_fields_that_the_engine_has_are_as_written() -> None:
+    trials = plan(parsed({"command": ["a", "{images}"]}, {"images": {"low": 1, "high": 2, "count": 3}}))
+    assert [trial.parameters["images"] for trial in trials] == [1, 1.5, 2]
+
+
 def test_repeats_give_seeds() -> None:
-    trials = plan(parsed({"command": ["a", "{rate}", "{seed}"]}, {"rate": [1]}, repeats=2))
-    assert [trial.parameters["seed"] for trial in trials] == [0, 1]
+    trials = plan(parsed({"command": ["a", "{rate}", "{seed}"], "values": {"seed": 7}}, {"rate": [1]}, repeats=2))
+    assert [trial.parameters["seed"] for trial in trials] == [7, 8]
     assert len({trial.key for trial in trials}) == 2
+
+
+def test_a_command_keeps_the_folder_that_it_was_submitted_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.yaml").write_text("{name: n, trial: {command: [a, '{b}']}, space: {b: [1]}}")
+    monkeypatch.chdir(tmp_path)
+    here = load_spec(Path("a.yaml"))
+    there = load_spec(Path("a.yaml"), ["trial.folder=there"])
+    assert [getattr(spec.trial, "folder", "") for spec in (here, there)] == [str(tmp_path), str(tmp_path / "there")]
+    assert plan(here)[0].key == plan(there)[0].key
 
 
 def test_the_store_gives_back_what_it_got() -> None:
@@ -58,11 +74,15 @@ def test_the_store_gives_back_what_it_got() -> None:
     [
         (TRIAL, {"rate": [1], "other": [1]}, {}, "space.other: the command does not use it; write {other} where"),
         (TRIAL, {"workers": [1]}, {}, "trial.command: {rate} stands for nothing; add space.rate or trial.values.rate"),
-        (TRIAL, {"rate": [1, 1]}, {}, "space.rate: 1 is given 2 times; keep one of them"),
+        (TRIAL, {"rate": [1, 1]}, {}, "space.rate: '1' is given 2 times; keep one of them"),
         (TRIAL, {"rate": []}, {}, "space.rate: is empty"),
         (TRIAL, {"rate": [1], "workers": [0]}, {}, "space.workers: 0 is no worker count"),
         (TRIAL, {"rate": [1]}, {"repeats": 2}, "repeats: 2 needs seeds; write {seed} where one goes in trial.command"),
         ({"command": []}, {"workers": [1]}, {}, "trial.command"),
+        (TRIAL, {"a-b": [1], "rate": [1]}, {}, "space.a-b: cannot stand in braces; take letters, digits and _"),
+        (TRIAL, {"rate": [1, "1"]}, {}, "space.rate: '1' is given 2 times; keep one of them"),
+        ({**TRIAL, "values": {"b": 1}}, {"rate": [1]}, {}, "trial.values.b: the command does not use it; remove it"),
+        ({**TRIAL, "values": {"workers": 1}}, {"rate": [1]}, {}, "trial.values.workers: the command does not use it"),
         ({"command": "python train.py"}, {"workers": [1]}, {}, "trial.command: 'python train.py' is no list"),
         ({"command": ["a"], "imges": 1}, {"workers": [1]}, {}, "trial.imges: unknown key; known are command"),
         ({"command": ["a"], "images": 1}, {"workers": [1]}, {}, "trial.images: unknown key"),

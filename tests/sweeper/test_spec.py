@@ -151,7 +151,10 @@ def test_a_key_that_is_near_none_lists_them_all() -> None:
             written(objective={"over": "hours"}),
             "objective.over: 'hours' is not known; use one of 'seconds', 'images' or 'steps'",
         ),
-        (written(objective={"group_by": "seed"}), "objective.group_by: 'seed' is no list; write it like [workers]"),
+        (
+            written(objective={"group_by": "seed"}),
+            "objective.group_by: 'seed' is no list; write it in brackets, like [a, b]",
+        ),
         (
             written(objective={"group_by": ["momentum"]}),
             "objective.group_by: 'momentum' is not swept; use one of workers, batch_size",

@@ -90,3 +90,17 @@ def test_the_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     (group,) = json.loads(out)["groups"]
     assert group["trials"] == 1
     assert number(tmp_path, "SELECT COUNT(*) FROM loss_point") > 5
+
+
+def test_an_interrupt_may_let_what_runs_end(spec: Path, tmp_path: Path) -> None:
+    slow = "import sweeper, time\nfor step in range(4):\n    sweeper.report(loss=1)\n    time.sleep(0.5)\n"
+    (tmp_path / "program.py").write_text(slow)
+    process = begin("run", str(spec), "--executor", "local", "--finish-running", "--set", "space.workers=[2]")
+    assert eventually(lambda: number(tmp_path, "SELECT COUNT(*) FROM loss_point") > 0, 60)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "trials still run; interrupt again to end them" in err
+    states = [state for (state,) in rows(tmp_path, "SELECT state FROM trial")]
+    assert sorted(states) == ["completed", "pending"]
+    assert eventually(lambda: not others(tmp_path))

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +24,29 @@ TAG = "SWEEPER_TEST_TAG"
 
 def job(folder: Path, program: str, workers: int = 2, words: list[str] | None = None, **fields: Any) -> Job:
     (folder / "program.py").write_text(textwrap.dedent(program))
-    config = {"command": words or ["python", "program.py"], "environment": {TAG: str(folder)}}
-    return Job("t", 1, workers, 1, 0, config, str(folder / "gang.log"), folder=str(folder), **fields)
+    config = {
+        "command": words or ["python", "program.py"],
+        "environment": {TAG: str(folder)},
+        "folder": str(folder),
+    }
+    return Job("t", 1, workers, 1, 0, config, str(folder / "gang.log"), **fields)
 
 
 def run(given: Job) -> list[Event]:
-    """All events; and nothing is left at the end."""
+    """All events; and nothing is left at the end, no process and no shared memory."""
+    before = set(Path("/dev/shm").iterdir())
     gang = CommandGang(given, None)
     events = [happened.event for happened in gang.run(given)]
     gang.close()
-    assert not list(processes_with(TAG, given.folder))
+    assert not list(processes_with(TAG, str(Path(given.log).parent)))
+    assert not [path for path in set(Path("/dev/shm").iterdir()) - before if "mpich" in path.name]
     return events
+
+
+def events_of_lines(folder: Path, *lines: str, workers: int = 1) -> list[Event]:
+    """Of a program that prints these."""
+    (folder / "lines").write_text("".join(f"{line}\n" for line in lines))
+    return run(job(folder, "", workers, ["cat", "lines"]))
 
 
 def points(events: list[Event]) -> list[Point]:
@@ -62,7 +73,7 @@ def test_ranks_find_what_torchrun_would_tell_them_and_rank_0_reports(tmp_path: P
     assert ready.ranks == len(set(ready.pids)) == 2
     assert [(p.step, p.images, p.loss) for p in points(reported)] == [(10, 320, 1.0), (20, 640, 0.5), (30, 960, 1 / 3)]
     assert [p.seconds for p in points(reported)] == sorted(p.seconds for p in points(reported))
-    assert 0 < points(reported)[0].seconds < 1
+    assert points(reported)[0].seconds > 0
     assert isinstance(ended, Ended)
     assert (ended.outcome, ended.steps, ended.images) == ("completed", 30, 960)
     log = (tmp_path / "gang.log").read_text()
@@ -72,14 +83,61 @@ def test_ranks_find_what_torchrun_would_tell_them_and_rank_0_reports(tmp_path: P
 
 
 def test_a_line_of_any_language_is_a_point(tmp_path: Path) -> None:
-    script = 'echo hello; sleep 0.2; echo \'{"sweeper": {"loss": 0.25}}\'; echo \'{"sweeper": {"loss": "x"}}\''
-    given = job(tmp_path, "", 1, ["sh", "-c", script])
-    events = run(given)
+    script = 'echo hello; sleep 0.2; echo \'{"sweeper": {"loss": 0.25, "images": null}}\''
+    events = run(job(tmp_path, "", 1, ["sh", "-c", script]))
     (point,) = points(events)
-    assert (point.step, point.loss) == (1, 0.25)
-    assert 0.1 < point.seconds < 5
+    assert (point.step, point.images, point.loss) == (1, None, 0.25)
+    assert point.seconds > 0.1
     assert isinstance(events[-1], Ended)
-    assert '{"sweeper": {"loss": "x"}}' in (tmp_path / "gang.log").read_text()
+    assert "hello" in (tmp_path / "gang.log").read_text()
+
+
+def test_only_rank_0_reports_and_what_it_says_early_waits_for_all_ranks(tmp_path: Path) -> None:
+    events = events_of_lines(tmp_path, '{"sweeper": {"loss": 1}}', '{"sweeper": {"loss": 0.5}}', workers=3)
+    assert [type(event) for event in events] == [Ready, Started, Point, Point, Ended]
+    first, second = points(events)
+    assert 0 <= first.seconds <= second.seconds < 3600
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            ['{"sweeper": {"loss": 1, "step": 5}}', '{"sweeper": {"loss": 1, "step": 5}}'],
+            "reported step 5 after step 5",
+        ),
+        (['{"sweeper": {"loss": 1, "seconds": 9}}', '{"sweeper": {"loss": 1, "seconds": 8}}'], "reported seconds 8.0"),
+        (['{"sweeper": {"loss": 1, "seconds": "nan"}}'], "reported seconds nan"),
+        (['{"sweeper": {"loss": 1, "step": 1e30}}'], "reported step 1e+30, which is no whole number"),
+        (['{"sweeper": {"loss": 1, "images": -1}}'], "reported images -1, which is no whole number"),
+        (['{"sweeper": {"loss": "x"}}'], "reported loss 'x', which is no number"),
+        (['{"sweeper": {"step": 1}}'], "reported loss None, which is no number"),
+    ],
+)
+def test_a_report_that_fits_no_curve_fails_its_trial_alone(lines: list[str], said: str, tmp_path: Path) -> None:
+    failed = events_of_lines(tmp_path, *lines)[-1]
+    assert isinstance(failed, Failed)
+    assert failed.reason.startswith(f"rank 0: {said}")
+
+
+@pytest.mark.parametrize("line", ['{"rank": 16, "alpha": 2}', '{"sweeper-rank": "a"}', '{"sweeper-rank": 9}', "{"])
+def test_lines_that_only_look_like_ours_are_prints(line: str, tmp_path: Path) -> None:
+    events = events_of_lines(tmp_path, line, '{"sweeper": {"loss": 1}}')
+    assert isinstance(events[-1], Ended)
+    assert line in (tmp_path / "gang.log").read_text()
+
+
+def test_a_folder_with_modules_of_our_names_and_words_that_mpiexec_knows(tmp_path: Path) -> None:
+    for name in ("engine", "rank", "cores"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError('not this one')\n")
+    program = "import sys, sweeper\nsweeper.report(loss=len(sys.argv))\n"
+    events = run(job(tmp_path, program, 1, ["python", "program.py", "a b", ":", "-n", "x'y"]))
+    assert [point.loss for point in points(events)] == [5.0]
+
+
+def test_what_a_program_leaves_in_the_background_is_ended_with_it(tmp_path: Path) -> None:
+    script = 'sleep 600 & echo \'{"sweeper": {"loss": 0.25}}\''
+    assert isinstance(run(job(tmp_path, "", 1, ["sh", "-c", script]))[-1], Ended)
 
 
 def test_a_plain_mpi_program_runs_too(tmp_path: Path) -> None:
@@ -91,11 +149,12 @@ def test_a_plain_mpi_program_runs_too(tmp_path: Path) -> None:
             import sweeper
             total = MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank + 1)
             sweeper.report(loss=float(total))
+            sweeper.report(loss=float("inf"))
             """,
             3,
         )
     )
-    assert [point.loss for point in points(events)] == [6.0]
+    assert [point.loss for point in points(events)] == [6.0, math.inf]
 
 
 FAILING = {
@@ -103,18 +162,20 @@ FAILING = {
     "exits": ("sys.exit(3)", "rank 1: ended with exit code 3", ""),
     "is killed": ("os.kill(os.getpid(), 9)", "rank 1: ended with exit code 137", ""),
     "exits its own way": ("os._exit(4)", "rank 1: ended with exit code 4", ""),
+    "exits after a traceback that it caught": (
+        *("traceback.print_exception(KeyError('harmless')); sys.exit(3)", "rank 1: ended with exit code 3", ""),
+    ),
 }
 
 
 @pytest.mark.parametrize("how", FAILING)
 def test_a_rank_that_fails_takes_the_others_along(how: str, tmp_path: Path) -> None:
     statement, reason, traceback = FAILING[how]
-    begun = time.monotonic()
     events = run(
         job(
             tmp_path,
             f"""
-            import os, sys, time, sweeper
+            import os, sys, time, traceback, sweeper
             sweeper.report(loss=2.0)
             if os.environ["RANK"] == "1":
                 {statement}
@@ -122,7 +183,6 @@ def test_a_rank_that_fails_takes_the_others_along(how: str, tmp_path: Path) -> N
             """,
         )
     )
-    assert time.monotonic() - begun < 30
     failed = events[-1]
     assert isinstance(failed, Failed)
     assert failed.reason.startswith(reason)
@@ -151,6 +211,7 @@ def test_a_loss_that_is_no_number_ends_the_trial_as_diverged(tmp_path: Path) -> 
             import time, sweeper
             sweeper.report(loss=1.0)
             sweeper.report(loss=float("nan"))
+            sweeper.report(loss=1.0)
             time.sleep(600)
             """,
         )
