@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, Update, case, exists, func, insert, select, update
+from sqlalchemy.exc import DatabaseError
 
 from sweeper.curve import LossPoint
 from sweeper.store import tables
@@ -79,11 +80,31 @@ def attempt_update(trial_id: str, attempt: int) -> Update:
 
 
 def insert_points(connection: Connection, trial_id: str, attempt: int, points: Sequence[LossPoint]) -> None:
-    """Add loss points of an attempt in one statement, if there are any."""
+    """Add loss points of an attempt in one statement, if there are any; on PostgreSQL by a binary COPY."""
+    if connection.dialect.name == "postgresql":
+        _copy_points(connection, trial_id, attempt, points)
+        return
     shared = {"trial_id": trial_id, "attempt": attempt}
     values = [{**shared, "step": p.step, "images": p.images, "seconds": p.seconds, "loss": p.loss} for p in points]
     if values:
         connection.execute(insert(tables.loss_point), values)
+
+
+def _copy_points(connection: Connection, trial_id: str, attempt: int, points: Sequence[LossPoint]) -> None:
+    import psycopg
+
+    types = {"trial_id": "varchar", "attempt": "int4", "step": "int8", "images": "int8"}
+    types |= {"seconds": "float8", "loss": "float8"}
+    statement = f"COPY loss_point ({', '.join(types)}) FROM STDIN (FORMAT BINARY)"
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, psycopg.Connection)
+    try:
+        with driver.cursor() as cursor, cursor.copy(statement) as copy:
+            copy.set_types(list(types.values()))
+            for point in points:
+                copy.write_row((trial_id, attempt, point.step, point.images, point.seconds, point.loss))
+    except psycopg.Error as error:
+        raise DatabaseError(statement, None, error) from error
 
 
 def state_counts(connection: Connection) -> dict[str, tuple[dict[TrialState, int], int]]:
