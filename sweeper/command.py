@@ -6,11 +6,21 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sweeper.space import SEED, WORKERS, Scalar
 
 _PLACE = re.compile(r"\{\{(\w+)\}\}|\{([A-Za-z_]\w*)\}")
+
+
+def _as_text(value: Any) -> Any:
+    """Numbers as they are written; what YAML makes of braces without quotes is told by what was meant."""
+    if isinstance(value, dict) and len(value) == 1 and list(value.values()) == [None]:
+        raise ValueError(f'write "{{{next(iter(value))}}}", with the quotes')
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+Text = Annotated[str, BeforeValidator(_as_text)]
 
 
 class CommandConfig(BaseModel):
@@ -23,8 +33,8 @@ class CommandConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    command: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)]
-    environment: dict[str, str] = {}
+    command: Annotated[tuple[Annotated[Text, Field(min_length=1)], ...], Field(min_length=1)]
+    environment: dict[str, Text] = {}
     values: dict[str, Scalar] = {}
     folder: str = ""
 

@@ -85,7 +85,8 @@ def _nearest(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
     if loc[-1] == "workers":
         return "put it below space"
     known, unknown = _fields_at(loc[:-1], model), str(loc[-1])
-    near = difflib.get_close_matches(unknown, known, n=1)
+    others = ["command"] if loc[:1] == ("trial",) and len(loc) == 3 else []  # which makes the trial one of another kind
+    near = difflib.get_close_matches(unknown, [*known, *others], n=1)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
 
 

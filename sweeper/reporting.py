@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import os
 import sys
 import time
+from typing import SupportsFloat, SupportsIndex
 
 MARK = '{"sweeper":'  # begins a line that is for the sweep
 TRIAL_VARIABLE = "SWEEPER_TRIAL"
@@ -30,15 +32,35 @@ def start() -> None:
     _say({"started": True})
 
 
-def report(*, loss: float, step: int | None = None, images: int | None = None) -> None:
+def report(*, loss: SupportsFloat, step: SupportsIndex | None = None, images: SupportsIndex | None = None) -> None:
     """A point of the loss curve: `loss` after `step` steps, and `images` of all workers together, since the start.
 
     `step` counts the calls where it is not given; without `images` the area over images cannot be had. Calls on other
     ranks than 0 do nothing.
+
+    Raises:
+        TypeError: a loss that is no number, or a step or images that are no whole numbers.
     """
-    loss = float(loss)
-    numbers = {"loss": loss if math.isfinite(loss) else str(loss), "step": step, "images": images}
-    _say({**numbers, "seconds": time.perf_counter() - _begun})
+    try:
+        number = float(loss)
+    except (TypeError, ValueError):
+        raise TypeError(f"sweeper.report: loss={loss!r} is no number") from None
+    _say(
+        {
+            "loss": number if math.isfinite(number) else str(number),
+            "step": _whole("step", step),
+            "images": _whole("images", images),
+            "seconds": time.perf_counter() - _begun,
+        }
+    )
+
+
+def _whole(name: str, value: SupportsIndex | None) -> int | None:
+    """Whole numbers of any library as Python's."""
+    try:
+        return None if value is None else operator.index(value)
+    except TypeError:
+        raise TypeError(f"sweeper.report: {name}={value!r} is no whole number") from None
 
 
 def _say(content: dict[str, object]) -> None:

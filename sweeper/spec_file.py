@@ -39,7 +39,12 @@ def _in_folder(spec: SweepSpec) -> SweepSpec:
     """A command's folder in full: where it is run later does not matter."""
     if not isinstance(spec.trial, CommandConfig):
         return spec
-    trial = spec.trial.model_copy(update={"folder": os.path.abspath(spec.trial.folder)})
+    folder = os.path.abspath(spec.trial.folder)
+    if not os.path.isdir(folder):
+        raise SpecError(
+            [f"trial.folder: {spec.trial.folder!r} is no folder here; give the one that the command runs in"]
+        )
+    trial = spec.trial.model_copy(update={"folder": folder})
     return spec.model_copy(update={"trial": trial})
 
 

@@ -31,6 +31,7 @@ _HOST = "127.0.0.1"  # a gang sits on one host
 _MARKS = re.compile(f"{re.escape(rank.MARK)}|{re.escape(MARK)}")
 _RANK, _REPORT = "sweeper-rank", "sweeper"  # what follows the marks' braces
 _UNCAUGHT = 1  # Python's exit code after an exception that nobody caught
+_SHOWN = 200  # characters of a program's own words
 _MOST = 2**53  # beyond which whole numbers are not all told apart
 _LAST_WORDS_S = 0.5  # what other ranks get to say once one has failed
 
@@ -148,8 +149,13 @@ class CommandGang:
         """What a rank's end with this code means. The log is read now: others will fail for want of this one."""
         number, code, log = said[_RANK], said["code"], self._mpi.log
         traceback = last_traceback(tail(log)) if code == _UNCAUGHT else ""
-        what = traceback.splitlines()[-1] if traceback else said.get("error") or f"ended with exit code {code}"
+        what = traceback.splitlines()[-1] if traceback else said.get("error") or self._ended_with(code)
         return Failed(self._job.trial_id, f"rank {number}: {what}; see {log}", number, traceback)
+
+    def _ended_with(self, code: int) -> str:
+        """An exit code, with what the log says last: a program that leaves by itself mostly says why."""
+        lines = tail(self._mpi.log).strip().splitlines()
+        return f"ended with exit code {code}" + (f", after {lines[-1].strip()[:_SHOWN]!r}" if lines else "")
 
     def _pids(self) -> list[int]:
         return [self._said[number]["pid"] for number in sorted(self._said) if "pid" in self._said[number]]
@@ -189,6 +195,7 @@ class Reports:
         self._trial = trial
         self._begun, self._started = time.monotonic(), False
         self.last: Point | None = None
+        self._images = 0
         self.diverged = False
 
     def begin(self) -> None:
@@ -218,9 +225,12 @@ class Reports:
         seconds = self._number(report, "seconds", max(self.seconds(), before.seconds))
         if not before.seconds <= seconds < math.inf:
             raise ValueError(f"reported seconds {seconds} after {before.seconds}; they count from the start on")
-        loss = self._number(report, "loss", None)
-        self.last = Point(self._trial, step, self._whole(report, "images", None), seconds, loss)
-        self.diverged = not math.isfinite(loss)
+        images = self._whole(report, "images", None)
+        if images is not None and images <= self._images and self.last:
+            raise ValueError(f"reported images {images} after {self._images}; count those of all workers over the run")
+        self._images = max(self._images, images or 0)
+        self.last = Point(self._trial, step, images, seconds, self._number(report, "loss", None))
+        self.diverged = not math.isfinite(self.last.loss)
         return self.last
 
     def _whole(self, report: dict[str, Any], name: str, otherwise: int | None) -> int | None:

@@ -38,6 +38,12 @@ def test_values_that_stay_the_same_and_the_environment() -> None:
     assert planned.config.variables(1) == {"RATE": "2-True"}
 
 
+def test_numbers_among_the_words_are_taken_as_written() -> None:
+    (planned,) = plan(parsed({"command": ["a", 16, 0.5], "environment": {"N": 4}}, {"workers": [1]}))
+    assert isinstance(planned.config, CommandConfig)
+    assert (planned.config.words(1), planned.config.variables(1)) == (["a", "16", "0.5"], {"N": "4"})
+
+
 def test_ranges_give_whole_numbers_where_they_are_whole() -> None:
     trials = plan(parsed({"command": ["a", "{n}"]}, {"n": {"low": 1, "high": 2, "step": 0.5}}))
     assert [t.config.words(1)[1] for t in trials if isinstance(t.config, CommandConfig)] == ["1", "1.5", "2"]
@@ -58,6 +64,9 @@ def test_a_command_keeps_the_folder_that_it_was_submitted_from(tmp_path: Path, m
     (tmp_path / "a.yaml").write_text("{name: n, trial: {command: [a, '{b}']}, space: {b: [1]}}")
     monkeypatch.chdir(tmp_path)
     here = load_spec(Path("a.yaml"))
+    with pytest.raises(SpecError, match=r"trial\.folder: 'there' is no folder here"):
+        load_spec(Path("a.yaml"), ["trial.folder=there"])
+    (tmp_path / "there").mkdir()
     there = load_spec(Path("a.yaml"), ["trial.folder=there"])
     assert [getattr(spec.trial, "folder", "") for spec in (here, there)] == [str(tmp_path), str(tmp_path / "there")]
     assert plan(here)[0].key == plan(there)[0].key
@@ -86,6 +95,11 @@ def test_the_store_gives_back_what_it_got() -> None:
         ({"command": "python train.py"}, {"workers": [1]}, {}, "trial.command: 'python train.py' is no list"),
         ({"command": ["a"], "imges": 1}, {"workers": [1]}, {}, "trial.imges: unknown key; known are command"),
         ({"command": ["a"], "images": 1}, {"workers": [1]}, {}, "trial.images: unknown key"),
+        ({"comand": ["a"]}, {"workers": [1]}, {}, "trial.comand: unknown key; did you mean command?"),
+        (
+            {"command": ["a", {"b": None}]},
+            *({"b": [1]}, {}, 'trial.command[1]: write "{b}", with the quotes'),
+        ),
         ({"imges": 1}, {"workers": [1]}, {}, "trial.imges: unknown key; did you mean images?"),
     ],
 )

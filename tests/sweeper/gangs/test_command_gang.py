@@ -12,8 +12,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import sweeper
 from engine.protocol import Ended, Event, Failed, Point, Ready, Started
 from sweeper.gangs.base import Job
 from sweeper.gangs.command_gang import CommandGang
@@ -58,20 +60,24 @@ def test_ranks_find_what_torchrun_would_tell_them_and_rank_0_reports(tmp_path: P
         job(
             tmp_path,
             """
-            import os, sweeper
+            import os, numpy, sweeper
             names = "RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR OMP_NUM_THREADS".split()
             print("told", *(os.environ[name] for name in names), os.environ["MASTER_PORT"].isdigit())
             print("unfinished", end="", flush=True)
             sweeper.start()
-            for step in range(1, 4):
-                sweeper.report(loss=1 / step, step=10 * step, images=320 * step)
+            for step in numpy.arange(1, 4):
+                sweeper.report(loss=numpy.float32(1 / step), step=10 * step, images=320 * step)
             """,
         )
     )
     assert isinstance(ready, Ready)
     assert isinstance(started, Started)
     assert ready.ranks == len(set(ready.pids)) == 2
-    assert [(p.step, p.images, p.loss) for p in points(reported)] == [(10, 320, 1.0), (20, 640, 0.5), (30, 960, 1 / 3)]
+    assert [(p.step, p.images, p.loss) for p in points(reported)] == [
+        (10, 320, 1.0),
+        (20, 640, 0.5),
+        (30, 960, float(np.float32(1 / 3))),
+    ]
     assert [p.seconds for p in points(reported)] == sorted(p.seconds for p in points(reported))
     assert points(reported)[0].seconds > 0
     assert isinstance(ended, Ended)
@@ -110,6 +116,10 @@ def test_only_rank_0_reports_and_what_it_says_early_waits_for_all_ranks(tmp_path
         (['{"sweeper": {"loss": 1, "seconds": "nan"}}'], "reported seconds nan"),
         (['{"sweeper": {"loss": 1, "step": 1e30}}'], "reported step 1e+30, which is no whole number"),
         (['{"sweeper": {"loss": 1, "images": -1}}'], "reported images -1, which is no whole number"),
+        (
+            ['{"sweeper": {"loss": 1, "images": 32}}', '{"sweeper": {"loss": 1, "images": 32}}'],
+            "reported images 32 after 32; count those of all workers over the run",
+        ),
         (['{"sweeper": {"loss": "x"}}'], "reported loss 'x', which is no number"),
         (['{"sweeper": {"step": 1}}'], "reported loss None, which is no number"),
     ],
@@ -160,6 +170,9 @@ def test_a_plain_mpi_program_runs_too(tmp_path: Path) -> None:
 FAILING = {
     "raises": ("raise ValueError('enough')", "rank 1: ValueError: enough", "ValueError: enough"),
     "exits": ("sys.exit(3)", "rank 1: ended with exit code 3", ""),
+    "exits with a word": (
+        *("print('no such file', file=sys.stderr); sys.exit(2)", "rank 1: ended with exit code 2, after 'no such", ""),
+    ),
     "is killed": ("os.kill(os.getpid(), 9)", "rank 1: ended with exit code 137", ""),
     "exits its own way": ("os._exit(4)", "rank 1: ended with exit code 4", ""),
     "exits after a traceback that it caught": (
@@ -277,3 +290,11 @@ def test_nothing_outlives_a_supervisor_or_an_mpiexec_that_is_killed(whom: str, t
         os.kill(supervisor.pid if whom == "supervisor" else mpiexec, signal.SIGKILL)
         assert eventually(lambda: not list(processes_with(TAG, str(tmp_path))))
         supervisor.kill()
+
+
+def test_a_report_of_something_else_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SWEEPER_TRIAL", "t")
+    with pytest.raises(TypeError, match="loss='x' is no number"):
+        sweeper.report(loss="x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"images=1\.5 is no whole number"):
+        sweeper.report(loss=1, images=1.5)  # type: ignore[arg-type]
