@@ -129,7 +129,7 @@ class Scheduler:
                 raise KeyboardInterrupt
             if interrupts and not told:
                 told = True
-                logger.warning("%d trials still run; interrupt again to end them", len(self._running))
+                logger.warning("trials that still run: %d; interrupt again to end them", len(self._running))
             if not waiting or (interrupts and not self._running):
                 self._record_ends()
             if interrupts and not self._running and self._store.trials(sweep_id, [TrialState.PENDING]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from matplotlib.ticker import Formatter
@@ -28,7 +29,7 @@ class AxisNumbers(Formatter):
         """All numbers of the axis."""
         ticks = [float(value) for value in values]
         largest = max(map(abs, ticks), default=0.0)
-        ticks = [0.0 if abs(tick) < 1e-9 * largest else tick for tick in ticks]
+        ticks = _without_rounding(ticks, largest)
         if largest > 500 * min((abs(tick) for tick in ticks if tick), default=largest):
             return [number(tick) for tick in ticks]
         factor, suffix = _thousands(largest)
@@ -37,6 +38,16 @@ class AxisNumbers(Formatter):
             if all(abs(float(t) * factor - tick) <= 1e-9 * largest for t, tick in zip(texts, ticks, strict=True)):
                 return [text + suffix if tick or not suffix else "0" for text, tick in zip(texts, ticks, strict=True)]
         return [number(tick) for tick in ticks]
+
+
+def _without_rounding(ticks: list[float], largest: float) -> list[float]:
+    """What rounding has left of a zero is zero: far smaller than all others, as no tick of a logarithmic axis is."""
+    sizes = sorted(abs(tick) for tick in ticks if tick)
+    next_size = dict(pairwise(sizes))
+    return [
+        0.0 if abs(tick) < 1e-9 * largest and next_size.get(abs(tick), 0.0) > 1e6 * abs(tick) else tick
+        for tick in ticks
+    ]
 
 
 def number(value: float, digits: int = 4) -> str:

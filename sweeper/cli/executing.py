@@ -118,6 +118,7 @@ def execute(
                 f"`sweeper show {sweep_id}` lists them, `sweeper resume {sweep_id}` goes on",
                 markup=False,
                 highlight=False,
+                soft_wrap=True,
             )
             raise
     return store.find_sweep(sweep_id)

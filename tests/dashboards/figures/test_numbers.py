@@ -70,6 +70,14 @@ def test_numbers_along_an_axis_have_the_same_decimals() -> None:
     assert write([]) == []
 
 
+def test_only_what_rounding_left_of_a_zero_is_one() -> None:
+    write = AxisNumbers().format_ticks
+    assert write([1e-17, 0.2, 0.4]) == ["0.0", "0.2", "0.4"]
+    decades = write([10.0**power for power in range(-10, 3)])
+    assert "0" not in decades
+    assert len(set(decades)) == 13
+
+
 def test_texts_are_on_one_line_without_control_characters() -> None:
     assert printable("a\x00b\n  c\td") == "a\ufffdb c d"
 

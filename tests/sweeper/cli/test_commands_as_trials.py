@@ -100,7 +100,7 @@ def test_an_interrupt_may_let_what_runs_end(spec: Path, tmp_path: Path) -> None:
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "trials still run; interrupt again to end them" in err
+    assert "trials that still run: 1; interrupt again to end them" in err
     states = [state for (state,) in rows(tmp_path, "SELECT state FROM trial")]
     assert sorted(states) == ["completed", "pending"]
     assert eventually(lambda: not others(tmp_path))
