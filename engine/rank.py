@@ -24,7 +24,8 @@ from engine.cores import bind
 
 del sys.path[0]
 
-MARK = '{"sweeper-rank":'
+KEY = "sweeper-rank"
+MARK = f'{{"{KEY}":'  # begins a line of ours on standard output
 COMMAND_VARIABLE = "SWEEPER_COMMAND"  # not among mpiexec's words, some of which mean something to it
 _SET_PARENT_DEATH_SIGNAL = 1  # of prctl(2)
 _RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
@@ -60,7 +61,7 @@ def main() -> int:
     def pass_on(number: int, _: FrameType | None) -> None:
         program.send_signal(number)
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+    for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, pass_on)
     _say(rank, pid=program.pid, host=socket.gethostname())
     if rank == 0:
@@ -88,7 +89,7 @@ def _first(names: tuple[str, ...], otherwise: str) -> str:
 
 
 def _say(rank: int, **content: object) -> None:
-    line = json.dumps({"sweeper-rank": rank, **content}, separators=(",", ":")) + "\n"
+    line = json.dumps({KEY: rank, **content}, separators=(",", ":")) + "\n"
     os.write(1, line.encode())  # in one piece, whatever other ranks write
 
 

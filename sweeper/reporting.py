@@ -17,7 +17,8 @@ import sys
 import time
 from typing import SupportsFloat, SupportsIndex
 
-MARK = '{"sweeper":'  # begins a line that is for the sweep
+KEY = "sweeper"
+MARK = f'{{"{KEY}":'  # begins a line that is for the sweep
 TRIAL_VARIABLE = "SWEEPER_TRIAL"
 _begun = time.perf_counter()
 
@@ -66,5 +67,5 @@ def _whole(name: str, value: SupportsIndex | None) -> int | None:
 def _say(content: dict[str, object]) -> None:
     if os.environ.get(TRIAL_VARIABLE) and os.environ.get("RANK", "0") == "0":
         given = {name: value for name, value in content.items() if value is not None}
-        sys.__stdout__.write(json.dumps({"sweeper": given}, separators=(",", ":")) + "\n")  # type: ignore[union-attr]
+        sys.__stdout__.write(json.dumps({KEY: given}, separators=(",", ":")) + "\n")  # type: ignore[union-attr]
         sys.__stdout__.flush()  # type: ignore[union-attr]

@@ -130,8 +130,8 @@ class Scheduler:
             if interrupts and not told:
                 told = True
                 logger.warning("trials that still run: %d; interrupt again to end them", len(self._running))
-            if not waiting or (interrupts and not self._running):
-                self._record_ends()
+            if interrupts or not waiting:
+                self._record_ends()  # nothing is started for which it could wait
             if interrupts and not self._running and self._store.trials(sweep_id, [TrialState.PENDING]):
                 raise KeyboardInterrupt
             news = self._look_round(sweep_id)

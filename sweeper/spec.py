@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -231,25 +232,38 @@ def _axis_faults(trial: TrainingConfig | CommandConfig, name: str, axis: list[Sc
         near = difflib.get_close_matches(name.removeprefix("trial."), fields, n=1)
         remedy = f"did you mean {near[0]}?" if near else f"known are {', '.join(fields)}"
         return [f"space.{show_name(name)}: unknown key; {remedy}"]
-    if isinstance(trial, CommandConfig) and not name.isidentifier():
-        return [f"space.{show_name(name)}: cannot stand in braces; take letters, digits and _"]
-    of_command = isinstance(trial, CommandConfig) and name != WORKERS
-    values = list(_words(axis)) if of_command else expand(axis, integers=name == WORKERS or _integers(name))
+    if isinstance(trial, CommandConfig) and name != WORKERS:
+        return _word_faults(name, _words(axis))
+    values = expand(axis, integers=name == WORKERS or _integers(name))
     if not values:
-        return [f"space.{name}: is empty; give at least one value or remove the key"]
+        return [_is_empty(name)]
     problems: list[str] = []
     normal: list[Scalar] = []
     for value in values:
-        if of_command:
-            normal.append(str(value))  # which is all that the command sees of it
-            continue
         try:
             normal += _values(trial, name, [value])
         except ValidationError as error:
             problems += describe_faults(error, TrainingConfig, prefix="space", only=name, value=value)
         except (ValueError, OverflowError):
             problems.append(f"space.{name}: {value!r} is no worker count; give a whole number of at least 1")
-    for value in dict.fromkeys(v for v in normal if normal.count(v) > 1):
-        times = normal.count(value)
-        problems.append(f"space.{name}: {value!r} is given {times} times; keep one of them")
-    return problems
+    return problems + _repetitions(name, normal)
+
+
+def _word_faults(name: str, values: Sequence[Scalar]) -> list[str]:
+    """What is wrong with the values of one of a command's names."""
+    if not name.isidentifier():
+        return [f"space.{show_name(name)}: cannot stand in braces; take letters, digits and _"]
+    if not values:
+        return [_is_empty(name)]
+    return _repetitions(name, [str(value) for value in values])  # as the command sees them
+
+
+def _is_empty(name: str) -> str:
+    return f"space.{name}: is empty; give at least one value or remove the key"
+
+
+def _repetitions(name: str, values: Sequence[Scalar]) -> list[str]:
+    return [
+        f"space.{name}: {value!r} is given {values.count(value)} times; keep one of them"
+        for value in dict.fromkeys(v for v in values if values.count(v) > 1)
+    ]

@@ -27,15 +27,18 @@ class PictureConv2d(nn.Conv2d):
         """As nn.Conv2d: [images, channels, height, width] to [images, maps, height, width]."""
         if not self._goes_by_products(input):
             return super().forward(input)
-        maps = self.maps(input)
+        maps = self._by_products(input)
         return maps if self.bias is None else maps + self.bias[:, None, None]
 
     def maps(self, pictures: Tensor) -> Tensor:
         """The convolution without its bias."""
         if self._goes_by_products(pictures):
-            return by_products(pictures, self.weight, cast(Pair, self.stride), cast(Pair, self.padding))
+            return self._by_products(pictures)
         maps: Tensor = self._conv_forward(pictures, self.weight, None)
         return maps
+
+    def _by_products(self, pictures: Tensor) -> Tensor:
+        return by_products(pictures, self.weight, cast(Pair, self.stride), cast(Pair, self.padding))
 
     def _goes_by_products(self, pictures: Tensor) -> bool:
         return (

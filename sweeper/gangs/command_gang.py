@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import platform
 import random
@@ -12,27 +11,25 @@ import re
 import socket
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from engine import rank
-from engine.protocol import Ended, Event, Failed, Point, Ready, Started
+from engine.protocol import Ended, Event, Failed, Ready, Started
 from sweeper.command import CommandConfig
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.mpi_job import MpiJob, tail
+from sweeper.gangs.reports import Reports
 from sweeper.gangs.watchdog import Watchdog
-from sweeper.reporting import MARK, TRIAL_VARIABLE
+from sweeper.reporting import KEY, MARK, TRIAL_VARIABLE
 
 _PORTS = range(20_000, 30_000)
 _HOST = "127.0.0.1"  # a gang sits on one host
 _MARKS = re.compile(f"{re.escape(rank.MARK)}|{re.escape(MARK)}")
-_RANK, _REPORT = "sweeper-rank", "sweeper"  # what follows the marks' braces
 _UNCAUGHT = 1  # Python's exit code after an exception that nobody caught
 _SHOWN = 200  # characters of a program's own words
-_MOST = 2**53  # beyond which whole numbers are not all told apart
 _LAST_WORDS_S = 0.5  # what other ranks get to say once one has failed
 
 
@@ -95,9 +92,9 @@ class CommandGang:
     def _heard(self, line: str) -> Iterator[Event]:
         found = _MARKS.search(line)
         said = _read(line[found.start() :]) if found else None
-        number = said.get(_RANK) if said else None
+        number = said.get(rank.KEY) if said else None
         of_rank = isinstance(number, int) and 0 <= number < self._job.workers
-        report = said.get(_REPORT) if said else None
+        report = said.get(KEY) if said else None
         if not (of_rank or isinstance(report, dict)):
             if line.strip():
                 self._mpi.keep(line)
@@ -127,7 +124,7 @@ class CommandGang:
                 self._end_soon(0.0)
 
     def _heard_of_rank(self, said: dict[str, Any]) -> Iterator[Event]:
-        number = said[_RANK]
+        number = said[rank.KEY]
         self._said.setdefault(number, {}).update(said)
         if "pid" in said and number == 0:
             self._reports.begin()
@@ -147,7 +144,7 @@ class CommandGang:
 
     def _failed(self, said: dict[str, Any]) -> Failed:
         """What a rank's end with this code means. The log is read now: others will fail for want of this one."""
-        number, code, log = said[_RANK], said["code"], self._mpi.log
+        number, code, log = said[rank.KEY], said["code"], self._mpi.log
         traceback = last_traceback(tail(log)) if code == _UNCAUGHT else ""
         what = traceback.splitlines()[-1] if traceback else said.get("error") or self._ended_with(code)
         return Failed(self._job.trial_id, f"rank {number}: {what}; see {log}", number, traceback)
@@ -186,68 +183,6 @@ class CommandGang:
         if overdue:
             return Failed(trial, f"{overdue}; see {log}")
         return Failed(trial, f"{how}; see {log}", guilty)
-
-
-class Reports:
-    """What a program reports, as points of a curve that can be stored: in order, with all numbers in their range."""
-
-    def __init__(self, trial: str) -> None:
-        self._trial = trial
-        self._begun, self._started = time.monotonic(), False
-        self.last: Point | None = None
-        self._images = 0
-        self.diverged = False
-
-    def begin(self) -> None:
-        """Rank 0 runs: its clock does, unless the program has said that it starts now."""
-        if not self._started:
-            self._begun = time.monotonic()
-
-    def seconds(self) -> float:
-        """Since the clock began."""
-        return time.monotonic() - self._begun
-
-    def point(self, report: dict[str, Any]) -> Point | None:
-        """The next point; None for the word that training starts, and for what follows a divergence.
-
-        Raises:
-            ValueError: the report is no point that can follow the last one.
-        """
-        if report.get("started"):
-            self._begun, self._started = time.monotonic(), True
-            return None
-        if self.diverged:
-            return None
-        before = self.last or Point(self._trial, -1, None, 0.0, 0.0)
-        step = self._whole(report, "step", max(before.step, 0) + 1)
-        if step is None or step <= before.step:
-            raise ValueError(f"reported step {step} after step {before.step}; count steps over the whole run")
-        seconds = self._number(report, "seconds", max(self.seconds(), before.seconds))
-        if not before.seconds <= seconds < math.inf:
-            raise ValueError(f"reported seconds {seconds} after {before.seconds}; they count from the start on")
-        images = self._whole(report, "images", None)
-        if images is not None and images <= self._images and self.last:
-            raise ValueError(f"reported images {images} after {self._images}; count those of all workers over the run")
-        self._images = max(self._images, images or 0)
-        self.last = Point(self._trial, step, images, seconds, self._number(report, "loss", None))
-        self.diverged = not math.isfinite(self.last.loss)
-        return self.last
-
-    def _whole(self, report: dict[str, Any], name: str, otherwise: int | None) -> int | None:
-        given = report.get(name)
-        if given is None:
-            return otherwise
-        value = self._number(report, name, None)
-        if value != int(value if math.isfinite(value) else -1) or not 0 <= value < _MOST:
-            raise ValueError(f"reported {name} {given!r}, which is no whole number from 0 up")
-        return int(value)
-
-    def _number(self, report: dict[str, Any], name: str, otherwise: float | None) -> float:
-        given = report.get(name, otherwise)
-        try:
-            return float(given)  # type: ignore[arg-type]
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"reported {name} {given!r}, which is no number") from None
 
 
 def last_traceback(log: str) -> str:

@@ -68,7 +68,7 @@ def usable_cores() -> list[int]:
 
     None in a container with a quota below that: its neighbours would be bound to the very same.
     """
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    cores = sorted(os.sched_getaffinity(0))
     return cores if usable_cpus() >= len(cores) else []
 
 

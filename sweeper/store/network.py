@@ -19,9 +19,8 @@ def file_system_of(path: Path, mounts: Path = _MOUNTS) -> str:
     except OSError:
         return ""
     absolute = path.resolve()
-    kinds = {
-        _unescaped(words[1]): words[2] for words in lines if len(words) > 2
-    }  # of two at one place the later counts
+    # Of two mounts at one place the later counts.
+    kinds = {_unescaped(words[1]): words[2] for words in lines if len(words) > 2}
     for place in (absolute, *absolute.parents):
         if str(place) in kinds:
             return kinds[str(place)]
