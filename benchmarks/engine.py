@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def trained(ranks: int, images: int, batch_size: int, gpus: Sequence[str] = (), 
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "gang.log"
         job = Job("benchmark", 1, ranks, 1, 1 if gpus else 0, config.model_dump(mode="json"), str(log))
-        gang = Gang(job, gpus)
+        gang = Gang(replace(job, gpus=tuple(gpus)))
         ended = [happened.event for happened in gang.run(job)][-1]
         gang.close()
         if not isinstance(ended, Ended):

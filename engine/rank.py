@@ -7,7 +7,6 @@ the supervisor, is gone.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -21,13 +20,13 @@ from types import FrameType
 # The user's folder may have an `engine` of its own, and comes first where PYTHONPATH names it.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from engine.cores import bind
+from engine.parent import die_with_parent
 
 del sys.path[0]
 
 KEY = "sweeper-rank"
 MARK = f'{{"{KEY}":'  # begins a line of ours on standard output
 COMMAND_VARIABLE = "SWEEPER_COMMAND"  # not among mpiexec's words, some of which mean something to it
-_SET_PARENT_DEATH_SIGNAL = 1  # of prctl(2)
 _RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 _SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
 _LOCAL = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK")
@@ -37,7 +36,7 @@ _NOT_FOUND = 127
 
 def main() -> int:
     """Run the program; its exit code, 128 and the signal where one killed it."""
-    _die_with_parent()
+    die_with_parent()
     rank = int(_first(_RANK, "0"))
     size = _first(_SIZE, "1")
     bind(rank, int(size))  # a gang sits on one host
@@ -52,7 +51,7 @@ def main() -> int:
             stdin=subprocess.DEVNULL,
             stdout=None if rank == 0 else sys.stderr,  # only rank 0 reports
             close_fds=False,
-            preexec_fn=_die_with_parent,
+            preexec_fn=die_with_parent,
         )
     except OSError as error:
         _say(rank, error=f"{words[0]}: {error.strerror}", code=_NOT_FOUND)
@@ -77,11 +76,6 @@ def _end_with_supervisor() -> None:
     while os.read(0, 4096):
         pass
     os.kill(os.getppid(), signal.SIGKILL)
-
-
-def _die_with_parent() -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def _first(names: tuple[str, ...], otherwise: str) -> str:

@@ -19,6 +19,7 @@ from engine.channel import CommandReader, EventWriter
 from engine.config import TrainingConfig
 from engine.cores import bind
 from engine.idle import broadcast_text
+from engine.parent import die_with_parent
 from engine.protocol import (
     LAST_WORDS,
     STACKS_SIGNAL,
@@ -40,6 +41,7 @@ _HEARD_S = 0.3  # mpiexec passes last words on in its own time, and an abort may
 def main() -> None:
     """Serve trials until an exit, or the end of rank 0's standard input."""
     comm = MPI.COMM_WORLD
+    die_with_parent()
     faulthandler.register(STACKS_SIGNAL)
     bind(comm.rank, comm.size)  # a gang sits on one host
     events = EventWriter()

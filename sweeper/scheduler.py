@@ -15,9 +15,10 @@ from typing import Protocol
 from engine.protocol import Ended, Evaluated, Failed, Point, Ready, Started
 from sweeper.curve import CurveSummary, LossPoint, summarize
 from sweeper.errors import LostTrialError, StoreError
-from sweeper.gangs.base import Executor, Job, JobEvent, Seats, seats_of
+from sweeper.gangs.base import Capacity, Executor, Job, JobEvent, Seats, seats_of
 from sweeper.owner import is_gone, this_machine, this_process
 from sweeper.paths import checkpoints_folder, gang_log
+from sweeper.seating import Shape, check_shapes, seats_for
 from sweeper.slots import Slots
 from sweeper.spec import Limits
 from sweeper.store import EvaluationRecord, GangRecord, Store, TrialRecord
@@ -69,7 +70,8 @@ class Scheduler:
     `clock` gives monotonic seconds; only the pace of writing depends on it. `interrupts` tells how many have come, and
     is asked between rounds, when nothing is half done: after one `run` ends. With `finish_running` it then starts no
     more and ends when what runs has ended, or at once after a second one. A trial whose attempt fails is attempted
-    again, up to `retries` times, and goes on from its last checkpoint where its settings ask for these.
+    again, up to `retries` times, and goes on from its last checkpoint where its settings ask for these. With
+    `oversubscribe` a trial that no host can seat runs all the same, on as much as one has, and is marked.
     """
 
     def __init__(
@@ -82,10 +84,12 @@ class Scheduler:
         finish_running: bool = False,
         retries: int = 0,
         limits: Limits | None = None,
+        oversubscribe: bool = False,
     ) -> None:
         self._store, self._executor, self._observer, self._clock = store, executor, observer, clock
         self._interrupts, self._finish_running, self._retries = interrupts, finish_running, retries
-        self._limits = limits or Limits()
+        self._limits, self._oversubscribe = limits or Limits(), oversubscribe
+        self._capacity = Capacity(())
         self._failures: Counter[str] = Counter()
         self._slots = Slots()
         self._again: list[TrialRecord] = []
@@ -106,7 +110,9 @@ class Scheduler:
             StoreError: the store refuses.
             LaunchError: the executor cannot say what there is, or only trials are left whose gangs fail again and
                 again before they train.
+            SeatingError: only trials are left that no host can seat.
         """
+        self._executor.end_orphans(sweep_id)
         self._scheduler_id = self._store.add_scheduler(this_machine(), this_process())
         try:
             self._run_all(sweep_id)
@@ -120,7 +126,7 @@ class Scheduler:
                 self._store.end_lease(self._scheduler_id)
 
     def _run_all(self, sweep_id: str) -> None:
-        total = self._executor.capacity().total
+        self._capacity = self._executor.capacity()
         waiting: list[TrialRecord] = []
         told = False
         while True:
@@ -146,9 +152,9 @@ class Scheduler:
                     return
             waiting, self._again = [*self._again, *waiting], []
             if not interrupts:
-                waiting = self._start_those_that_fit(waiting, total)
-                if waiting and not self._running and all(self._slots.set_aside(trial.workers) for trial in waiting):
-                    raise self._slots.error(waiting[0].workers)
+                waiting = self._start_those_that_fit(waiting)
+                if waiting and not self._running:
+                    self._see_that_some_can_start(waiting)
             # Only now: the next trials train while the ends of those before are written.
             self._record_ends()
             for event in self._executor.events(_POLL_S):
@@ -164,7 +170,8 @@ class Scheduler:
         assert self._scheduler_id
         if not self._store.renew_lease(self._scheduler_id):
             self._scheduler_id = self._store.add_scheduler(this_machine(), this_process())
-        self._store.release_left_behind(sweep_id, lambda other: is_gone(other.host, other.process))
+        if self._store.release_left_behind(sweep_id, lambda other: is_gone(other.host, other.process)):
+            self._executor.end_orphans(sweep_id)
         stopping = self._store.stop_is_asked(sweep_id)
         if stopping:
             self._store.ask_to_stop(sweep_id)  # cancels what has come to wait since
@@ -175,14 +182,14 @@ class Scheduler:
                 self._executor.stop(trial_id)
         return True
 
-    def _start_those_that_fit(self, waiting: list[TrialRecord], total: Seats) -> list[TrialRecord]:
+    def _start_those_that_fit(self, waiting: list[TrialRecord]) -> list[TrialRecord]:
         if not self._seats_freed:
             return waiting
         self._seats_freed = False
         still_waiting: list[TrialRecord] = []
-        free = total - sum((_need(running.trial) for running in self._running.values()), Seats(0))
+        free = self._capacity.total - sum((self._need(running.trial) for running in self._running.values()), Seats(0))
         for number, trial in enumerate(waiting):
-            need = _need(trial)
+            need = self._need(trial)
             if free.cpus < 1:
                 return [*still_waiting, *waiting[number:]]
             if not need.fits(free) or self._slots.set_aside(trial.workers):
@@ -190,6 +197,17 @@ class Scheduler:
             elif self._start(trial):
                 free -= need
         return still_waiting
+
+    def _need(self, trial: TrialRecord) -> Seats:
+        """What a trial's gang takes: what its ranks ask for, or what a host has of it where they may share."""
+        return seats_for(_shape(trial), self._capacity, oversubscribe=self._oversubscribe)
+
+    def _see_that_some_can_start(self, waiting: Sequence[TrialRecord]) -> None:
+        left = [trial for trial in waiting if self._capacity.can_ever_seat(self._need(trial))]
+        if not left:
+            check_shapes(map(_shape, waiting), self._capacity)
+        if all(self._slots.set_aside(trial.workers) for trial in left):
+            raise self._slots.error(left[0].workers)
 
     def _start(self, trial: TrialRecord) -> bool:
         """Claim and begin a trial; False where another scheduler was first."""
@@ -199,13 +217,15 @@ class Scheduler:
         claimed = replace(trial, state=TrialState.RUNNING, attempt=attempt, scheduler_id=self._scheduler_id)
         self._running[trial.id] = _Running(claimed, written_at=self._clock())
         self._observer.trial_started(claimed)
+        need, (workers, cpus, gpus) = self._need(trial), _shape(trial)
         self._executor.start(
             Job(
                 trial_id=trial.id,
                 attempt=attempt,
-                workers=trial.workers,
-                cpus_per_worker=trial.resources["cpus_per_worker"],
-                gpus_per_worker=trial.resources["gpus_per_worker"],
+                workers=workers,
+                cpus_per_worker=cpus,
+                gpus_per_worker=gpus,
+                granted=None if need == seats_of(workers, cpus, gpus) else (need.cpus, need.gpus),
                 config=trial.config,
                 log=str(gang_log(trial.id, attempt)),
                 limit_s=self._limits.trial_seconds,
@@ -223,7 +243,8 @@ class Scheduler:
         match event:
             case Ready():
                 gang = _gang_record(happened, event, trial.sweep_id)
-                self._store.assign_gang(trial.id, trial.attempt, gang, happened.log)
+                mark = _mark(trial, happened.shared)
+                self._store.assign_gang(trial.id, trial.attempt, gang, happened.log, mark)
             case Started():
                 running.trains = True
                 self._slots.worked(trial.workers)
@@ -238,6 +259,8 @@ class Scheduler:
             case Ended():
                 self._over.append((running, event))
                 self._leave_seats(trial)
+            case Failed() if self._interrupts() > self._finish_running:
+                pass  # gangs are being ended: the trial counts as interrupted, and another attempt will tell
             case Failed():
                 if not running.trains:
                     self._slots.failed(trial.workers, event.reason)
@@ -324,8 +347,14 @@ class Scheduler:
         self._running.clear()
 
 
-def _need(trial: TrialRecord) -> Seats:
-    return seats_of(trial.workers, trial.resources["cpus_per_worker"], trial.resources["gpus_per_worker"])
+def _shape(trial: TrialRecord) -> Shape:
+    return trial.workers, trial.resources["cpus_per_worker"], trial.resources["gpus_per_worker"]
+
+
+def _mark(trial: TrialRecord, shared: bool) -> bool | None:
+    """Whether a trial is oversubscribed from now on, None where that is known. A checkpoint keeps its seconds."""
+    marked = shared or (trial.oversubscribed and bool(trial.config.get("checkpoint_every")))
+    return None if marked == trial.oversubscribed else marked
 
 
 def _gang_record(happened: JobEvent, ready: Ready, sweep_id: str) -> GangRecord:

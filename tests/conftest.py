@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from sweeper.gangs.seat_pool import VARIABLE
+
 # No test says how long anything takes.
 settings.register_profile("sweeper", deadline=None, max_examples=60)
 settings.load_profile("sweeper")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_seats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test waits for what other sweeps of the machine have, nor they for what a test has."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, str(tmp_path_factory.mktemp("seats") / "seats"))
+        yield
 
 
 @pytest.fixture(scope="session")

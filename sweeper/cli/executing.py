@@ -24,6 +24,7 @@ from sweeper.cli.progress import make_view
 from sweeper.gangs import EXECUTORS, make_executor
 from sweeper.gangs.launcher import find_launcher
 from sweeper.gangs.machine import local_capacity
+from sweeper.gangs.processes import kill_gangs
 from sweeper.paths import make_logs_folder
 from sweeper.scheduler import Scheduler
 from sweeper.seating import check_seating
@@ -39,17 +40,26 @@ class Execution:
     executor: str
     ray_address: str | None
     finish_running: bool
+    oversubscribe: bool
 
 
 def execution_options(function: Callable[..., None]) -> Callable[..., None]:
-    """`--executor`, `--ray-address` and `--finish-running`, which the command gets as one `execution`."""
+    """`--executor`, `--ray-address`, `--finish-running`, `--oversubscribe`: the command gets one `execution`."""
 
     @functools.wraps(function)
-    def gathered(executor: str, ray_address: str | None, finish_running: bool, **others: object) -> None:
+    def gathered(
+        executor: str, ray_address: str | None, finish_running: bool, oversubscribe: bool, **others: object
+    ) -> None:
         if ray_address and executor != "ray":
             raise click.UsageError("--ray-address goes with --executor ray only")
-        function(execution=Execution(executor, ray_address, finish_running), **others)
+        function(execution=Execution(executor, ray_address, finish_running, oversubscribe), **others)
 
+    sharing = click.option(
+        "--oversubscribe",
+        is_flag=True,
+        help="Let ranks share cores or GPUs where these are too few, or other sweeps have them; such trials are "
+        "marked, and not ranked over seconds.",
+    )
     finish = click.option(
         "--finish-running",
         is_flag=True,
@@ -61,7 +71,7 @@ def execution_options(function: Callable[..., None]) -> Callable[..., None]:
     executor = click.option(
         "--executor", type=click.Choice(EXECUTORS), default="ray", show_default=True, help="What runs the MPI jobs."
     )
-    return executor(address(finish(gathered)))
+    return executor(address(finish(sharing(gathered))))
 
 
 def prepare(trials: Sequence[TrialSpec], execution: Execution) -> None:
@@ -72,7 +82,7 @@ def prepare(trials: Sequence[TrialSpec], execution: Execution) -> None:
     """
     if execution.ray_address:
         return  # the cluster's hosts have it, or say so
-    check_seating(trials, local_capacity())
+    check_seating(trials, local_capacity(), oversubscribe=execution.oversubscribe)
     find_launcher()
     make_logs_folder()
     training = [(trial.config, trial.resources) for trial in trials if isinstance(trial.config, TrainingConfig)]
@@ -93,9 +103,9 @@ def execute(
     name, address = execution.executor, execution.ray_address
     if name == "ray":
         console.print(f"joining Ray at {address}" if address else "starting Ray", markup=False, highlight=False)
-    with Interrupts() as interrupts, closing(make_executor(name, address)) as executor:
-        check_seating(trials, executor.capacity())
-        interrupts.defer()
+    with Interrupts() as interrupts, closing(make_executor(name, address, share=execution.oversubscribe)) as executor:
+        check_seating(trials, executor.capacity(), oversubscribe=execution.oversubscribe)
+        interrupts.defer(kill_gangs, at=2 + execution.finish_running)
         sweep_id = submit()
         sweep = store.find_sweep(sweep_id)
         try:
@@ -109,6 +119,7 @@ def execute(
                     finish_running=execution.finish_running,
                     retries=spec.get("retries", 0),
                     limits=Limits.model_validate(spec.get("limits", {})),
+                    oversubscribe=execution.oversubscribe,
                 )
                 scheduler.run(sweep_id)
         except KeyboardInterrupt:

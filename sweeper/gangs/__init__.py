@@ -9,8 +9,8 @@ __all__ = ["EXECUTORS", "Capacity", "Executor", "Job", "JobEvent", "Seats", "mak
 EXECUTORS = ("ray", "local")
 
 
-def make_executor(name: str, ray_address: str | None = None) -> Executor:
-    """The executor of this name; Ray is loaded only where it is asked for.
+def make_executor(name: str, ray_address: str | None = None, *, share: bool = False) -> Executor:
+    """The executor of this name; Ray is loaded only where it is asked for. For `share` see `StreamingExecutor`.
 
     Raises:
         LaunchError: Ray cannot be started or reached.
@@ -18,7 +18,7 @@ def make_executor(name: str, ray_address: str | None = None) -> Executor:
     if name == "local":
         from sweeper.gangs.local import LocalExecutor
 
-        return LocalExecutor()
+        return LocalExecutor(share=share)
     from sweeper.gangs.ray import RayExecutor
 
-    return RayExecutor(ray_address)
+    return RayExecutor(ray_address, share=share)

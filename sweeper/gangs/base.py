@@ -42,14 +42,21 @@ class Capacity:
         """Whether some host is large enough when it is empty."""
         return any(need.fits(host) for host in self.hosts)
 
+    def most_of(self, need: Seats) -> Seats | None:
+        """As much of `need` as one host has; None where none has any core, or any GPU for those who need one."""
+        given = [Seats(min(need.cpus, host.cpus), min(need.gpus, host.gpus)) for host in self.hosts]
+        usable = [seats for seats in given if seats.cpus and bool(seats.gpus) == bool(need.gpus)]
+        return max(usable, key=lambda seats: (seats.gpus, seats.cpus), default=None)
+
 
 @dataclass(frozen=True)
 class Job:
     """One attempt at a trial, as plain values that travel as JSON; `checkpoints` is the folder for them, or empty.
 
-    `config` is a TrainingConfig or a CommandConfig. Ranks are bound to
-    `cores`, each to its share, where the executor names some. `limit_s` bounds the whole attempt
-    from its start, `stall_s` the time between two events of it.
+    `config` is a TrainingConfig or a CommandConfig. `limit_s` bounds the whole attempt
+    from its start, `stall_s` the time between two events of it. `granted` are the cores and GPUs of an oversubscribed
+    gang, fewer than its ranks ask for. The executor fills in `cores`, to which ranks are bound, each to its share, and
+    `gpus`, the names of those that they see (None: all that are visible).
     """
 
     trial_id: str
@@ -62,7 +69,14 @@ class Job:
     checkpoints: str = ""
     limit_s: float | None = None
     stall_s: float | None = None
+    granted: tuple[int, int] | None = None
     cores: tuple[int, ...] = ()
+    gpus: tuple[str, ...] | None = None
+
+    @property
+    def sweep_id(self) -> str:
+        """The sweep that the trial is of."""
+        return self.trial_id.partition("-")[0]
 
     @property
     def is_command(self) -> bool:
@@ -72,14 +86,17 @@ class Job:
     @property
     def need(self) -> Seats:
         """What the gang for this job takes."""
-        return seats_of(self.workers, self.cpus_per_worker, self.gpus_per_worker)
+        return (
+            Seats(*self.granted) if self.granted else seats_of(self.workers, self.cpus_per_worker, self.gpus_per_worker)
+        )
 
 
 @dataclass(frozen=True)
 class JobEvent:
     """An event of a job; `gang_id` and `log` are those of the gang that serves it.
 
-    `elapsed_s` is the time since the job was started.
+    `elapsed_s` is the time since the job was started. `shared` where ranks share cores or GPUs, with each other or with
+    other sweeps: their times then tell little.
     """
 
     trial_id: str
@@ -88,6 +105,7 @@ class JobEvent:
     gang_id: str = ""
     log: str = ""
     elapsed_s: float = field(default=0.0, compare=False)
+    shared: bool = False
 
 
 def seats_of(workers: int, cpus_per_worker: int, gpus_per_worker: int) -> Seats:
@@ -116,6 +134,9 @@ class Executor(Protocol):
 
     def stop(self, trial_id: str) -> None:
         """Ask a running job to end at its next loss point; it then ends as stopped. Unknown jobs are ignored."""
+
+    def end_orphans(self, sweep_id: str) -> None:
+        """End what earlier runs of this sweep, which were killed, have left on this machine."""
 
     def close(self) -> None:
         """End all gangs, running ones at once, and leave no process behind; safe to call twice.

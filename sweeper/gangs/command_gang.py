@@ -11,7 +11,7 @@ import re
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ class CommandGang:
         LaunchError: there is no mpiexec, or it cannot be started.
     """
 
-    def __init__(self, job: Job, gpus: Sequence[str] | None) -> None:
+    def __init__(self, job: Job) -> None:
         self._job, self._config = job, CommandConfig.model_validate(job.config)
         self._words = self._config.words(job.workers)
         # `python` is the one that runs us, which has `sweeper`.
@@ -54,7 +54,7 @@ class CommandGang:
             rank.COMMAND_VARIABLE: json.dumps(self._words),
         }
         program = [sys.executable, str(Path(rank.__file__))]
-        self._mpi = MpiJob(job, program, gpus, variables, self._config.folder or None)
+        self._mpi = MpiJob(job, program, variables, self._config.folder or None)
         self._said: dict[int, dict[str, Any]] = {}  # of each rank: its process and host, and in the end its exit code
         self._early: list[dict[str, Any]] = []  # reports from before all ranks were up
         self._reports = Reports(job.trial_id)

@@ -6,7 +6,7 @@ import contextlib
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from engine.protocol import (
     Ended,
@@ -36,8 +36,8 @@ class Gang:
         LaunchError: there is no mpiexec, or it cannot be started.
     """
 
-    def __init__(self, job: Job, gpus: Sequence[str] | None) -> None:
-        self._mpi = MpiJob(job, [sys.executable, *WORKER], gpus)
+    def __init__(self, job: Job) -> None:
+        self._mpi = MpiJob(job, [sys.executable, *WORKER])
         self._ready: Ready | None = None
         self._running = ""
 

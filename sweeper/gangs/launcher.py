@@ -49,11 +49,17 @@ class Launcher:
         return [self.mpiexec, *options, "-n", str(ranks), *program]
 
     def environment(
-        self, outer: Mapping[str, str], cpus_per_worker: int, gpus: Sequence[str] | None = None
+        self,
+        outer: Mapping[str, str],
+        cpus_per_worker: int,
+        gpus: Sequence[str] | None = None,
+        *,
+        crowded: bool = False,
     ) -> dict[str, str]:
         """The ranks' environment: `outer` without an outer MPI job, threads pinned, only these GPUs visible.
 
-        `gpus` are names for CUDA_VISIBLE_DEVICES; None leaves what is visible as it is.
+        `gpus` are names for CUDA_VISIBLE_DEVICES; None leaves what is visible as it is. `crowded` where there are more
+        ranks than cores, which then are to leave a core to each other while they wait.
         """
         foreign = _OUTER + (_OUTER_JOB if any(sign in outer for sign in _SIGNS_OF_A_JOB) else ())
         environment = {name: value for name, value in outer.items() if not name.startswith(foreign)}
@@ -63,6 +69,10 @@ class Launcher:
         if self.kind == "openmpi":
             # mpi4py would take an MPICH beside this Python first, and each rank be a world of its own.
             environment.setdefault("MPI4PY_MPIABI", "openmpi")
+            if crowded:
+                environment.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
+        elif crowded:
+            environment.setdefault("MPIR_CVAR_POLLS_BEFORE_YIELD", "1")
         environment.pop(CORES_VARIABLE, None)  # of an outer gang
         if gpus is not None:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)

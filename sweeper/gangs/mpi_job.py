@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import subprocess
+import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from engine.protocol import LAST_WORDS, Event
 from engine.shared_memory import mapped_segments, remove_segments
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.launcher import find_launcher
-from sweeper.gangs.processes import end_job, family
+from sweeper.gangs.processes import OWNER_VARIABLE, end_job, family, owner_tag
 
 _TAIL_BYTES = 64 * 1024
 _NOISE_LINES = 20
@@ -37,7 +38,6 @@ class MpiJob:
         self,
         job: Job,
         program: Sequence[str],
-        gpus: Sequence[str] | None,
         variables: Mapping[str, str] | None = None,
         folder: str | None = None,
     ) -> None:
@@ -46,8 +46,12 @@ class MpiJob:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.begun = time.monotonic()
         launcher = find_launcher()
-        cores = {CORES_VARIABLE: ",".join(map(str, job.cores))} if job.cores else {}
-        environment = {**launcher.environment(os.environ, job.cpus_per_worker, gpus), **cores, **(variables or {})}
+        environment = {
+            **launcher.environment(os.environ, job.cpus_per_worker, job.gpus, crowded=job.granted is not None),
+            **({CORES_VARIABLE: ",".join(map(str, job.cores))} if job.cores else {}),
+            OWNER_VARIABLE: owner_tag(job.sweep_id),
+            **(variables or {}),
+        }
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 launcher.command(job.workers, program),
@@ -64,6 +68,7 @@ class MpiJob:
         self._members: list[psutil.Process] = []
         self._segments: set[Path] = set()
         self._noise: list[str] = []
+        self._ending = threading.Lock()
 
     def lines(self) -> Iterator[str]:
         """What the ranks say on standard output, until the job has ended or was ended."""
@@ -101,13 +106,14 @@ class MpiJob:
         end_job(self.process, self._members)
 
     def kill(self) -> None:
-        """End the job now, to its last process and its last piece of shared memory."""
-        self.end()
-        remove_segments(self._segments)
-        for pipe in (self.process.stdin, self.process.stdout):
-            with contextlib.suppress(OSError, ValueError):
-                if pipe and not pipe.closed:
-                    pipe.close()
+        """End the job now, to its last process and its last piece of shared memory; safe from any thread."""
+        with self._ending:
+            self.end()
+            remove_segments(self._segments)
+            for pipe in (self.process.stdin, self.process.stdout):
+                with contextlib.suppress(OSError, ValueError):
+                    if pipe and not pipe.closed:
+                        pipe.close()
 
     def death(self, pids: Sequence[int]) -> tuple[int | None, str]:
         """The guilty rank, where mpiexec names one, and how the job ended, in words; `pids` are the ranks'."""

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,12 @@ from engine.data.places import VARIABLE as DATA_VARIABLE
 from engine.protocol import Failed, decode_event, encode
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
-from sweeper.gangs.cores import usable_cores
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.opening import open_gang
 from sweeper.gangs.processes import end_job, family
 from sweeper.gangs.ray_head import import_ray, keep_private
+from sweeper.gangs.seat_pool import SeatPool
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor
 
 _START_S = 60.0
@@ -37,14 +37,16 @@ class RayExecutor(StreamingExecutor):
     """Runs gangs on a Ray of its own, or on the cluster whose control service is at `address` ("host:port").
 
     A private Ray listens on the loopback interface only, keeps its files in a temporary folder that goes with it, and
-    has nothing to do with other Rays of the machine. `capacity` sets how much of this machine it may use.
+    has nothing to do with other Rays of the machine. `capacity` sets how much of this machine it may use; for `share`
+    see `StreamingExecutor`.
 
     Raises:
         LaunchError: Ray cannot be started or reached.
     """
 
-    def __init__(self, address: str | None = None, capacity: Capacity | None = None) -> None:
-        super().__init__(() if address else usable_cores())  # those of a cluster's nodes are not ours to know
+    def __init__(self, address: str | None = None, capacity: Capacity | None = None, *, share: bool = False) -> None:
+        # What a cluster's nodes have is Ray's to give out.
+        super().__init__(SeatPool() if address else SeatPool.of_this_machine(), share=share)
         if address is None:
             keep_private()
         else:
@@ -250,9 +252,12 @@ class GangActor:
 
     def __init__(self, job: dict[str, Any], environment: dict[str, str]) -> None:
         os.environ.update(environment)
-        # Set by Ray to the GPUs of the bundle, and left as it is where the bundle has none.
-        gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if Job(**job).need.gpus else []
-        self._gang = open_gang(Job(**job), gpus)
+        opened = Job(**job)
+        if opened.gpus is None:
+            # Set by Ray to the GPUs of the bundle, and left as it is where the bundle has none.
+            visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if opened.need.gpus else []
+            opened = replace(opened, gpus=tuple(visible))
+        self._gang = open_gang(opened)
 
     def run(self, job: dict[str, Any]) -> Iterator[tuple[str, str, float, str]]:
         """See `Gang.run`; each event as the gang's id and log, the elapsed seconds, and a line of the protocol."""

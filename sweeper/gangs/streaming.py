@@ -10,13 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from engine.protocol import Ended, Failed
+from engine.protocol import Ended, Failed, Ready
 from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
-from sweeper.gangs.cores import CorePool
+from sweeper.gangs.processes import end_orphans
+from sweeper.gangs.seat_pool import Places, SeatPool
 
 logger = logging.getLogger(__name__)
 
 _JOIN_S = 5.0  # a stream whose other end has died may never end
+_LOOK_S = 0.2  # between two looks whether other sweeps have given seats back
 
 
 class GangHandle(Protocol):
@@ -39,11 +41,13 @@ class StreamingExecutor(ABC):
     """An executor whose gangs are iterated by threads; subclasses say what a gang is and where it sits.
 
     A gang whose job has ended stays for the next job of the same shape, until its seats are needed for another. Gangs
-    without GPUs sit on cores of their own among `cores`, as long as these last.
+    have cores and GPUs of `pool` for themselves: they wait for those that other sweeps of the machine have, unless they
+    may `share` them.
     """
 
-    def __init__(self, cores: Sequence[int] = ()) -> None:
-        self._cores = CorePool(cores)
+    def __init__(self, pool: SeatPool | None = None, *, share: bool = False) -> None:
+        self._pool, self._share = pool or SeatPool(), share
+        self._told = False
         self._events: queue.Queue[JobEvent] = queue.Queue()
         self._threads: list[threading.Thread] = []
         self._closing = threading.Event()
@@ -83,6 +87,11 @@ class StreamingExecutor(ABC):
             seated = self._busy.get(trial_id)
         if seated:
             seated.gang.stop(trial_id)
+
+    def end_orphans(self, sweep_id: str) -> None:
+        """End what earlier runs of this sweep, which were killed, have left on this machine."""
+        if count := end_orphans(sweep_id):
+            logger.warning("ended %d processes that an earlier run of this sweep had left", count)
 
     def close(self) -> None:
         """End all gangs side by side and wait for their threads."""
@@ -126,6 +135,8 @@ class StreamingExecutor(ABC):
             for event in seated.gang.run(job):
                 if isinstance(event.event, Ended | Failed):
                     last = event
+                elif isinstance(event.event, Ready):
+                    self._events.put(replace(event, shared=seated.shared))
                 else:
                     self._events.put(event)
         except BaseException:
@@ -161,14 +172,15 @@ class StreamingExecutor(ABC):
         return None
 
     def _open(self, job: Job) -> _Seated | None:
-        if self._closing.is_set():
+        places = self._take(job)
+        if places is None:
             return None
         # GPU ranks have threads besides, as NCCL's, that one core would be too little for.
-        job = replace(job, cores=() if job.need.gpus else self._cores.take(job.need.cpus))
+        bound = () if job.need.gpus or job.granted else places.cores
         try:
-            opened = _Seated(job, self.open_gang(job))
+            opened = _Seated(job, self.open_gang(replace(job, cores=bound, gpus=places.gpus)), places)
         except BaseException:
-            self._cores.give_back(job.cores)
+            self._pool.give_back(places)
             raise
         with self._lock:
             if not self._closing.is_set():
@@ -177,11 +189,38 @@ class StreamingExecutor(ABC):
         self._dismiss(opened)
         return None
 
+    def _take(self, job: Job) -> Places | None:
+        """Cores and GPUs for a new gang, once other sweeps leave enough of them; None when closing has begun."""
+        while not self._closing.is_set():
+            places = self._pool.take(job.need, share=self._share)
+            if places is not None:
+                return places
+            with self._lock:
+                idle = self._idle.pop(0) if self._idle else None
+            if idle:
+                self._dismiss(idle)  # two sweeps might wait for what the other's idle gangs have
+                continue
+            self._tell_of_waiting(job)
+            self._closing.wait(_LOOK_S)
+        return None
+
+    def _tell_of_waiting(self, job: Job) -> None:
+        if self._told:
+            return
+        self._told = True
+        needed = f"{job.need.cpus} cores" + (f" and {job.need.gpus} GPUs" if job.need.gpus else "")
+        holders = ", ".join(map(str, self._pool.holders()))
+        logger.warning(
+            "waiting for %s, which other sweeps of this machine have%s; --oversubscribe would share them",
+            needed,
+            f" (process {holders})" if holders else "",
+        )
+
     def _dismiss(self, seated: _Seated) -> None:
         try:
             seated.gang.close()
         finally:
-            self._cores.give_back(seated.job.cores)
+            self._pool.give_back(seated.places)
 
     def _make_room(self, job: Job) -> list[_Seated]:
         """Idle gangs, longest idle first, whose seats a new one for `job` needs; called under the lock."""
@@ -210,6 +249,12 @@ class _Seated:
 
     job: Job
     gang: GangHandle
+    places: Places
+
+    @property
+    def shared(self) -> bool:
+        """Whether its ranks have less than a core, or a GPU, each to themselves."""
+        return self.places.shared or self.job.granted is not None
 
     def serves(self, job: Job) -> bool:
         """Whether the gang has the shape that `job` needs."""

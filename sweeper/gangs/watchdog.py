@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from engine.protocol import STACKS_SIGNAL
 
 _LOOK_S = 0.2
-_DUMP_S = 1.0  # what ranks get to write their stacks
+_DUMP_S = 2.0  # what ranks get to write their stacks
 _START_S = 60.0  # what ranks get to come up in, beside the limit
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sweeper.errors import StoreError
 from sweeper.store.network import warn_of_network
 
-SCHEMA_HEAD = "0002"
+SCHEMA_HEAD = "0003"
 _BUSY_TIMEOUT_S = 30
 _BUSY_PAUSE_S = 0.01
 

@@ -62,7 +62,10 @@ class SchedulerRecord:
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """A trial with what is kept of its curve; times are in seconds of training, `attempt` is its latest."""
+    """A trial with what is kept of its curve; times are in seconds of training, `attempt` is its latest.
+
+    `oversubscribed` where its ranks shared cores or GPUs, so that its seconds are not those of others.
+    """
 
     id: str
     sweep_id: str
@@ -85,20 +88,22 @@ class TrialRecord:
     area_images: float | None
     area_steps: float | None
     scheduler_id: str | None = None
+    oversubscribed: bool = False
 
     def area(self, over: str) -> float | None:
         """Area over "seconds", "images" or "steps"."""
         areas = {"seconds": self.area_seconds, "images": self.area_images, "steps": self.area_steps}
         return areas[over]
 
-    def candidate(self, over: str) -> Candidate:
-        """The trial as the ranking sees it."""
+    def candidate(self, over: str, *, oversubscribed: bool = False) -> Candidate:
+        """The trial as the ranking sees it; an oversubscribed one has no area over seconds, unless it is asked for."""
+        untimed = over == "seconds" and self.oversubscribed and not oversubscribed
         return Candidate(
             trial=self.id,
             parameters=self.parameters,
             complete=self.state is TrialState.COMPLETED,
             finite=self.finite,
-            area=self.area(over),
+            area=None if untimed else self.area(over),
             minimum_loss=self.minimum_loss,
             seconds=self.seconds,
             images=self.images,

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, insert, select
+from sqlalchemy import Connection, Engine, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -368,12 +368,20 @@ class Store:
                 )
             )
 
-    def assign_gang(self, trial_id: str, attempt: int, gang: GangRecord, log: str) -> None:
-        """Record the MPI job that serves an attempt, and its log; the gang itself only the first time it is named."""
+    def assign_gang(
+        self, trial_id: str, attempt: int, gang: GangRecord, log: str, oversubscribed: bool | None = None
+    ) -> None:
+        """Record the MPI job that serves an attempt, and its log; the gang itself only the first time it is named.
+
+        Also whether the trial is `oversubscribed`, where that has changed.
+        """
         with self._transaction() as connection:
             insert_new = _INSERT[connection.dialect.name](tables.gang).on_conflict_do_nothing()
             connection.execute(insert_new.values(**asdict(gang)))
             connection.execute(statements.attempt_update(trial_id, attempt).values(gang_id=gang.id, log=log))
+            if oversubscribed is not None:
+                trial = update(tables.trial).where(tables.trial.c.id == trial_id, tables.trial.c.attempt == attempt)
+                connection.execute(trial.values(oversubscribed=oversubscribed))
 
     def gangs(self, sweep_id: str) -> list[GangRecord]:
         """The gangs of a sweep, first to last."""

@@ -23,6 +23,7 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    false,
 )
 from sqlalchemy.dialects import postgresql
 
@@ -139,6 +140,7 @@ trial = Table(
     Column("area_images", Double, nullable=True),
     Column("area_steps", Double, nullable=True),
     Column("scheduler_id", String(32), nullable=True),
+    Column("oversubscribed", Boolean, nullable=False, default=False, server_default=false()),
     Index(None, "sweep_id", "state"),
 )
 

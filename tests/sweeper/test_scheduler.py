@@ -13,7 +13,7 @@ import pytest
 
 from engine.protocol import Ended, Evaluated, Event, Failed, Point, Ready, Started
 from sweeper.curve import LossPoint, summarize
-from sweeper.errors import LaunchError, StoreError
+from sweeper.errors import LaunchError, SeatingError, StoreError
 from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
 from sweeper.owner import this_machine
 from sweeper.plan import plan
@@ -69,6 +69,7 @@ class ScriptedExecutor:
         self.started: list[Job] = []
         self.most_seats = 0
         self.closed = False
+        self.orphans_of: list[str] = []
         self._playing: dict[str, tuple[Job, deque[Event]]] = {}
 
     def capacity(self) -> Capacity:
@@ -84,12 +85,16 @@ class ScriptedExecutor:
         for job, events in list(self._playing.values()):
             if self.closed or not events:
                 continue
-            happened.append(JobEvent(job.trial_id, job.attempt, events.popleft(), "gang-1", "gang-1.log", 2.0))
+            where = ("gang-1", "gang-1.log", 2.0, job.granted is not None)
+            happened.append(JobEvent(job.trial_id, job.attempt, events.popleft(), *where))
             if not events:
                 del self._playing[job.trial_id]
         return happened
 
     def stop(self, trial_id: str) -> None: ...
+
+    def end_orphans(self, sweep_id: str) -> None:
+        self.orphans_of.append(sweep_id)
 
     def close(self) -> None:
         self.closed = True
@@ -437,6 +442,59 @@ def test_what_was_left_behind_runs_beside_what_waits(store: Store) -> None:
     executor = ScriptedExecutor(seats=4)
     Scheduler(store, executor, Watcher()).run(sweep)
     assert executor.most_seats == 4
+
+
+def test_what_earlier_runs_left_is_ended_first_and_again_where_a_scheduler_has_gone(store: Store) -> None:
+    sweep = submit(store, workers=[1], batch_size=[8, 16])
+    store.claim(store.trials(sweep)[1].id)  # by nobody who has a lease
+    executor = ScriptedExecutor()
+    Scheduler(store, executor, Watcher()).run(sweep)
+    assert executor.orphans_of == [sweep, sweep]
+
+
+def test_more_workers_than_seats_are_refused_or_share_them_and_are_marked(store: Store) -> None:
+    sweep = submit(store, workers=[2, 5])
+    executor = ScriptedExecutor(seats=2)
+    with pytest.raises(SeatingError, match="5 cannot be seated"):
+        Scheduler(store, executor, Watcher()).run(sweep)
+    assert [t.state for t in store.trials(sweep)] == [TrialState.COMPLETED, TrialState.PENDING]
+    Scheduler(store, executor := ScriptedExecutor(seats=2), Watcher(), oversubscribe=True).run(sweep)
+    (job,) = executor.started
+    assert (job.workers, job.granted, job.need) == (5, (2, 0), Seats(2))
+    two, five = store.trials(sweep)
+    assert (two.oversubscribed, five.oversubscribed) == (False, True)
+    assert five.state is TrialState.COMPLETED
+    assert five.area_seconds
+    assert five.candidate("seconds").area is None
+    assert five.candidate("seconds", oversubscribed=True).area == five.area_seconds
+    assert five.candidate("images").area == five.area_images
+
+
+@pytest.mark.parametrize("checkpoints", [None, 100])
+def test_a_mark_goes_with_another_attempt_unless_seconds_were_carried_over(
+    store: Store, checkpoints: int | None
+) -> None:
+    trial = {"checkpoint_every": checkpoints}
+    spec = parse_spec({"name": "x", "space": {"workers": [5]}, "trial": trial})
+    sweep = store.add_sweep(spec, plan(spec))
+    Scheduler(store, ScriptedExecutor(fails, seats=2), Watcher(), oversubscribe=True).run(sweep)
+    assert [t.oversubscribed for t in store.trials(sweep)] == [True]
+    store.try_failed_again(sweep)
+    Scheduler(store, ScriptedExecutor(seats=5), Watcher(), oversubscribe=True).run(sweep)
+    assert [(t.state, t.oversubscribed) for t in store.trials(sweep)] == [
+        (TrialState.COMPLETED, checkpoints is not None)
+    ]
+
+
+def test_a_gang_that_is_killed_while_all_end_is_no_failure(store: Store) -> None:
+    sweep = submit(store, workers=[1])
+    watcher = Watcher()
+    with pytest.raises(KeyboardInterrupt):
+        Scheduler(
+            store, ScriptedExecutor(fails), watcher, interrupts=lambda: 2 * bool(watcher.points), finish_running=True
+        ).run(sweep)
+    (trial,) = store.trials(sweep)
+    assert (trial.state, trial.reason) == (TrialState.PENDING, "interrupted")
 
 
 def test_what_is_added_while_it_runs_is_run_too(store: Store) -> None:

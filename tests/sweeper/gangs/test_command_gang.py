@@ -37,7 +37,7 @@ def job(folder: Path, program: str, workers: int = 2, words: list[str] | None = 
 def run(given: Job) -> list[Event]:
     """All events; and nothing is left at the end, no process and no shared memory."""
     before = set(Path("/dev/shm").iterdir())
-    gang = CommandGang(given, None)
+    gang = CommandGang(given)
     events = [happened.event for happened in gang.run(given)]
     gang.close()
     assert not list(processes_with(TAG, str(Path(given.log).parent)))
@@ -244,7 +244,7 @@ ENDLESS = """
 
 def test_a_stopped_command_keeps_what_it_reported(tmp_path: Path) -> None:
     given = job(tmp_path, ENDLESS)
-    gang = CommandGang(given, None)
+    gang = CommandGang(given)
     events = []
     for happened in gang.run(given):
         events.append(happened.event)
@@ -264,7 +264,7 @@ def test_a_command_that_says_nothing_for_too_long_fails(tmp_path: Path) -> None:
 
 def test_closing_ends_a_running_command(tmp_path: Path) -> None:
     given = job(tmp_path, ENDLESS)
-    gang = CommandGang(given, None)
+    gang = CommandGang(given)
     for happened in gang.run(given):
         if isinstance(happened.event, Point):
             threading.Thread(target=gang.close).start()
@@ -278,7 +278,7 @@ def test_nothing_outlives_a_supervisor_or_an_mpiexec_that_is_killed(whom: str, t
         from sweeper.gangs.base import Job
         from sweeper.gangs.command_gang import CommandGang
         given = Job(**{vars(given)!r})
-        gang = CommandGang(given, None)
+        gang = CommandGang(given)
         for happened in gang.run(given):
             print(type(happened.event).__name__, gang._mpi.process.pid, flush=True)
         """

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
-from engine.protocol import Ended
+from engine.protocol import Ended, Ready
 from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
+from sweeper.gangs.seat_pool import SeatPool
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor
 from tests.processes import eventually
 
@@ -44,6 +46,7 @@ class SeatedGang:
 
     def run(self, job: Job) -> Iterator[JobEvent]:
         assert self._going.wait(20)
+        yield JobEvent(job.trial_id, job.attempt, Ready(1, [1], ["host"], {}), str(id(self)))
         yield JobEvent(job.trial_id, job.attempt, Ended(job.trial_id, "completed", 1, 1, 1.0), str(id(self)))
 
     def alive(self) -> bool:
@@ -60,8 +63,8 @@ class SeatedGang:
 class SeatedExecutor(StreamingExecutor):
     """Seats gangs on made-up hosts; `going[trial]` lets a job end."""
 
-    def __init__(self, *hosts: int) -> None:
-        super().__init__()
+    def __init__(self, *hosts: int, pool: SeatPool | None = None, share: bool = False) -> None:
+        super().__init__(pool, share=share)
         self._capacity = Capacity(tuple(map(Seats, hosts)))
         self.hosts = Hosts([Seats(cpus) for cpus in hosts])
         self.going: dict[str, threading.Event] = {}
@@ -83,7 +86,7 @@ class SeatedExecutor(StreamingExecutor):
         served: dict[str, str] = {}
 
         def all_ended() -> bool:
-            served.update({e.trial_id: e.gang_id for e in self.events(0.05)})
+            served.update({e.trial_id: e.gang_id for e in self.events(0.05) if isinstance(e.event, Ended)})
             return set(trials) <= served.keys()
 
         assert eventually(all_ended), served
@@ -121,3 +124,64 @@ def test_a_gang_stays_for_its_shape_and_leaves_for_another() -> None:
     assert executor.hosts.free == [Seats(1)]
     executor.close()
     assert executor.hosts.free == [Seats(2)]
+
+
+def side_by_side(folder: Path, cores: int, share: bool = False) -> list[SeatedExecutor]:
+    """Two sweeps on one machine."""
+    return [SeatedExecutor(cores, pool=SeatPool(range(cores), None, None, folder), share=share) for _ in range(2)]
+
+
+def test_a_sweep_waits_for_cores_that_another_has(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ours, theirs = side_by_side(tmp_path, 2)
+    theirs.begin("theirs", 2)
+    assert eventually(lambda: theirs.hosts.free == [Seats(0)])
+    ours.begin("ours", 1)
+    assert eventually(lambda: "waiting for 1 cores, which other sweeps of this machine have" in caplog.text)
+    assert ours.hosts.free == [Seats(2)]
+    theirs.finish("theirs")
+    theirs.close()
+    ours.finish("ours")
+    ours.close()
+
+
+def test_who_waits_for_cores_ends_when_it_is_closed(tmp_path: Path) -> None:
+    ours, theirs = side_by_side(tmp_path, 1)
+    theirs.begin("theirs", 1)
+    assert eventually(lambda: theirs.hosts.free == [Seats(0)])
+    ours.begin("ours", 1)
+    ours.close()
+    assert ours.hosts.free == [Seats(1)]
+    assert list(ours.events(0.0)) == []
+    theirs.finish("theirs")
+    theirs.close()
+
+
+def test_two_sweeps_do_not_wait_for_each_others_idle_gangs(tmp_path: Path) -> None:
+    both = side_by_side(tmp_path, 4)
+    for executor in both:
+        executor.begin("wide", 2)
+        executor.finish("wide")
+    for executor in both:
+        executor.begin("narrow", 1)
+    for executor in both:
+        executor.finish("narrow")
+        executor.close()
+
+
+def test_who_may_share_says_so_of_its_trials(tmp_path: Path) -> None:
+    ours, theirs = side_by_side(tmp_path, 1, share=True)
+    theirs.begin("theirs", 1)
+    assert eventually(lambda: theirs.hosts.free == [Seats(0)])
+    ours.begin("ours", 1)
+    ours.going["ours"].set()
+    seen: list[JobEvent] = []
+
+    def ended() -> bool:
+        seen.extend(ours.events(0.05))
+        return any(isinstance(e.event, Ended) for e in seen)
+
+    assert eventually(ended)
+    assert [e.shared for e in seen if isinstance(e.event, Ready)] == [True]
+    ours.close()
+    theirs.finish("theirs")
+    theirs.close()

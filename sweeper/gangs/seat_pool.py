@@ -1,0 +1,158 @@
+"""Cores and GPUs that gangs have for themselves, also from the gangs of other sweeps on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import stat
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sweeper.gangs.base import Seats
+from sweeper.gangs.machine import gpu_uuids, local_gpus, usable_cpus
+
+VARIABLE = "SWEEPER_SEATS"
+_FOLDER = "/tmp/sweeper-seats"  # the same for all users, whatever their TMPDIR
+_ANYONE = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
+_NOTE_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Places:
+    """What a gang was given: cores by number, GPUs by name (None: whichever it sees).
+
+    `locked` are the keys of those that nobody else has; `shared` where others have too many of them.
+    """
+
+    cores: tuple[int, ...] = ()
+    gpus: tuple[str, ...] | None = None
+    locked: tuple[str, ...] = ()
+    shared: bool = False
+
+
+class SeatPool:
+    """Hands out cores and GPUs, each to one gang at a time; safe for several threads.
+
+    Each is a locked file in `folder` (SWEEPER_SEATS, else one for all users), which all sweeps of a machine share. The
+    lock goes with this process, however that ends. `keys` name the files of GPUs that are not called the same by
+    everyone. Without `gpus` (None) gangs see whatever is visible to them.
+    """
+
+    def __init__(
+        self,
+        cores: Sequence[int] = (),
+        gpus: Sequence[str] | None = None,
+        keys: dict[str, str] | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self._cores, self._gpus, self._keys = list(cores), None if gpus is None else list(gpus), keys or {}
+        self._folder = folder or Path(os.environ.get(VARIABLE, _FOLDER))
+        self._locks: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of_this_machine(cls) -> SeatPool:
+        """The cores and GPUs that this process may use.
+
+        No cores in a container with a quota below their number: its neighbours would be bound to the very same.
+        """
+        cores = sorted(os.sched_getaffinity(0))
+        gpus = local_gpus()
+        return cls(cores if usable_cpus() >= len(cores) else [], gpus, gpu_uuids(gpus))
+
+    def take(self, need: Seats, *, share: bool = False) -> Places | None:
+        """Places for a gang; None where others of this machine have too many of them now, unless it may `share` them.
+
+        Where this process itself has given out as much as there is, or nothing can be locked, a gang gets no cores and
+        sits anywhere, and the first GPUs, whoever has them.
+        """
+        with self._lock:
+            cores = self._acquire([self._key(core) for core in self._cores], need.cpus)
+            gpus = self._acquire([self._key(gpu) for gpu in self._gpus or ()], need.gpus)
+            locked = (*(cores or ()), *(gpus or ()))
+            shared = cores is None or gpus is None
+            if shared and not share:
+                self._release(locked)
+                return None
+        numbers = tuple(core for core in self._cores if self._key(core) in locked)
+        if self._gpus is None:
+            return Places(numbers, None, locked, shared)
+        names = [gpu for gpu in self._gpus if self._key(gpu) in locked] or self._gpus[: need.gpus]
+        return Places(numbers, tuple(names), locked, shared)
+
+    def give_back(self, places: Places) -> None:
+        """What was taken."""
+        with self._lock:
+            self._release(places.locked)
+
+    def holders(self) -> list[int]:
+        """The processes that have cores or GPUs of this pool now, as they have noted it; this one apart."""
+        found: set[int] = set()
+        for key in map(self._key, (*self._cores, *(self._gpus or ()))):
+            if key in self._locks:
+                continue
+            with contextlib.suppress(OSError, ValueError), (self._folder / f"{key}.lock").open() as file:
+                if not _locked(file.fileno(), fcntl.LOCK_SH):
+                    found.add(int(file.read(_NOTE_BYTES)))
+        return sorted(found)
+
+    def _acquire(self, keys: Sequence[str], count: int) -> list[str] | None:
+        """Lock so many; none where this process has too many or they cannot be locked, None where others have them."""
+        free = [key for key in keys if key not in self._locks]
+        taken: list[str] = []
+        others = False
+        for key in free if len(free) >= count else []:
+            if len(taken) == count:
+                break
+            try:
+                file = _opened(self._folder, f"{key}.lock")
+            except OSError:
+                continue
+            if _locked(file, fcntl.LOCK_EX):
+                os.ftruncate(file, 0)
+                os.pwrite(file, str(os.getpid()).encode(), 0)
+                self._locks[key] = file
+                taken.append(key)
+            else:
+                others = True
+                os.close(file)
+        if len(taken) < count:
+            self._release(taken)
+            return None if others else []
+        return taken
+
+    def _release(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            os.close(self._locks.pop(key))
+
+    def _key(self, name: int | str) -> str:
+        if isinstance(name, int):
+            return f"core-{name}"
+        return "gpu-" + re.sub(r"[^\w-]", "_", self._keys.get(name, name))
+
+
+def _locked(file: int, kind: int) -> bool:
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _opened(folder: Path, name: str) -> int:
+    """A file that users share; raises OSError where it is none."""
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir()
+        folder.chmod(_ANYONE | stat.S_ISVTX)
+    path, options = folder / name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(path, options)
+    except FileNotFoundError:
+        file = os.open(path, options | os.O_CREAT, 0o666)
+        with contextlib.suppress(OSError):
+            os.fchmod(file, 0o666)
+        return file

@@ -1,0 +1,102 @@
+"""Sweeps that share a machine, and ranks that share a core. Real gangs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from sweeper.gangs.base import Seats
+from sweeper.gangs.seat_pool import SeatPool
+from tests.processes import eventually
+from tests.sweeper.cli.commands import begin, number, others, rows
+
+CORES = len(os.sched_getaffinity(0))
+SPEC = f"""
+name: small
+trial: {{model: neuron, data: step-function, images: 3200, batch_size: 32, learning_rate: 0.1, points: 4}}
+space: {{workers: [1, {CORES + 1}]}}
+"""
+DETACHED = """
+name: detached
+trial: {command: [sh, program.sh, "{seconds}"]}
+space: {seconds: [600]}
+"""
+PROGRAM = """
+setsid sh -c 'echo $$ > left; sleep 600; true' &
+echo '{"sweeper":{"loss":1}}'
+sleep $1
+"""
+
+
+@pytest.mark.parametrize("executor", ["ray", "local"])
+def test_more_workers_than_cores_run_where_it_is_asked_for_and_are_not_ranked_by_their_times(
+    executor: str, spec: Path, tmp_path: Path
+) -> None:
+    _, err = begin("run", str(spec), "--executor", executor).communicate(timeout=200)
+    assert f"{CORES + 1} cannot be seated" in err
+    assert "or let them share with --oversubscribe" in err
+    assert not (tmp_path / "sweeper.db").exists()
+    running = begin("run", str(spec), "--executor", executor, "--oversubscribe", "--json")
+    out, err = running.communicate(timeout=200)
+    assert running.returncode == 0, err
+    assert rows(tmp_path, "SELECT workers, state, oversubscribed FROM trial ORDER BY workers") == [
+        (1, "completed", 0),
+        (CORES + 1, "completed", 1),
+    ]
+    one, many = json.loads(out)["groups"]
+    assert (one["qualified"], one["oversubscribed"]) == (1, 0)
+    assert (many["qualified"], many["oversubscribed"], many["winner"]) == (0, 1, None)
+    assert "1 oversubscribed" in begin("best", "small").communicate(timeout=60)[0]
+    for asked in (["--oversubscribed"], ["--over", "images"]):
+        out, err = begin("best", "small", "--json", *asked).communicate(timeout=60)
+        assert [group["qualified"] for group in json.loads(out)["groups"]] == [1, 1], err
+    shown = json.loads(begin("show", "small", "--json").communicate(timeout=60)[0])["trials"]
+    assert sorted((t["parameters"]["workers"], t["oversubscribed"]) for t in shown) == [(1, False), (CORES + 1, True)]
+    assert eventually(lambda: not others(tmp_path))
+
+
+def test_a_sweep_waits_for_the_cores_of_another(spec: Path, tmp_path: Path) -> None:
+    pool = SeatPool.of_this_machine()
+    places = pool.take(Seats(CORES))
+    assert places
+    one = ["run", str(spec), "--executor", "local", "--set", "space.workers=[1]"]
+    process = begin(*one)
+    assert process.stderr is not None
+    waiting = next(line for line in process.stderr if "waiting for" in line)
+    assert f"waiting for 1 cores, which other sweeps of this machine have (process {os.getpid()})" in waiting
+    shared = begin(*one, "--again", "--oversubscribe")
+    assert shared.communicate(timeout=100)[1] == ""
+    assert number(tmp_path, "SELECT count(*) FROM loss_point") == 4
+    assert rows(tmp_path, "SELECT state, oversubscribed FROM trial ORDER BY state") == [
+        ("completed", 1),
+        ("running", 0),
+    ]
+    pool.give_back(places)
+    process.communicate(timeout=100)
+    assert rows(tmp_path, "SELECT state, oversubscribed FROM trial ORDER BY oversubscribed") == [
+        ("completed", 0),
+        ("completed", 1),
+    ]
+
+
+def test_what_a_killed_run_left_behind_is_ended_by_the_next(spec: Path, tmp_path: Path) -> None:
+    spec.write_text(DETACHED)
+    (tmp_path / "program.sh").write_text(PROGRAM)
+    process = begin("run", str(spec), "--executor", "local")
+    assert eventually(lambda: bool(number(tmp_path, "SELECT count(*) FROM loss_point")), 60)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    # The shell that left for a session of its own, both shells' sleeps, and mpiexec, whose pipes these hold.
+    assert eventually(lambda: len(others(tmp_path)) == 4)
+    left = others(tmp_path)
+    going_on = begin("resume", "detached", "--executor", "local")
+    assert going_on.stderr is not None
+    assert "ended 4 processes that an earlier run of this sweep had left" in going_on.stderr.readline()
+    assert not set(left) & set(others(tmp_path))
+    going_on.send_signal(signal.SIGINT)
+    going_on.communicate(timeout=60)
+    assert eventually(lambda: not others(tmp_path))
