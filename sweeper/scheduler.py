@@ -243,8 +243,10 @@ class Scheduler:
         match event:
             case Ready():
                 gang = _gang_record(happened, event, trial.sweep_id)
-                mark = _mark(trial, happened.shared)
-                self._store.assign_gang(trial.id, trial.attempt, gang, happened.log, mark)
+                marked = _is_marked(trial, happened.shared)
+                changed = marked if marked != trial.oversubscribed else None
+                self._store.assign_gang(trial.id, trial.attempt, gang, happened.log, changed)
+                running.trial = replace(trial, oversubscribed=marked)
             case Started():
                 running.trains = True
                 self._slots.worked(trial.workers)
@@ -351,10 +353,9 @@ def _shape(trial: TrialRecord) -> Shape:
     return trial.workers, trial.resources["cpus_per_worker"], trial.resources["gpus_per_worker"]
 
 
-def _mark(trial: TrialRecord, shared: bool) -> bool | None:
-    """Whether a trial is oversubscribed from now on, None where that is known. A checkpoint keeps its seconds."""
-    marked = shared or (trial.oversubscribed and bool(trial.config.get("checkpoint_every")))
-    return None if marked == trial.oversubscribed else marked
+def _is_marked(trial: TrialRecord, shared: bool) -> bool:
+    """Whether a trial counts as oversubscribed on this gang. With a checkpoint it keeps earlier attempts' seconds."""
+    return shared or (trial.oversubscribed and bool(trial.config.get("checkpoint_every")))
 
 
 def _gang_record(happened: JobEvent, ready: Ready, sweep_id: str) -> GangRecord:

@@ -78,7 +78,11 @@ class LineView(_Standing):
         area = trial.area(self._sweep.over)
         values = f"area {measure(area)}, minimum loss {measure(trial.minimum_loss)}" if area is not None else ""
         why = " ".join(trial.reason.split())
-        parts = [f"{describe(trial.parameters)}: {trial.state.value}", values, why, "leads its group" if leads else ""]
+        what, shared = (
+            f"{describe(trial.parameters)}: {trial.state.value}",
+            "oversubscribed" if trial.oversubscribed else "",
+        )
+        parts = [what, values, shared, why, "leads its group" if leads else ""]
         self._print(f"[{self._ended()}/{len(self._trials)}] {', '.join(filter(None, parts))}")
 
     def attempt_failed(self, trial: TrialRecord, reason: str) -> None:

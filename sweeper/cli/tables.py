@@ -14,15 +14,16 @@ from rich.table import Table
 _PIPED_WIDTH = 1000
 # Beyond these an exponent is easier to read than the zeros.
 _SMALLEST, _LARGEST = 1e-9, 1e12
+_SMALLEST_MEASURE = 1e-4
 
 
 def measure(value: float | None) -> str:
-    """A measured number with five significant digits and, but for extremes, no exponent; "-" where there is none."""
+    """A measured number with five significant digits, an exponent below 0.0001; "-" where there is none."""
     if value is None or isinstance(value, int):
         return "-" if value is None else str(value)
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    if not _SMALLEST <= abs(value) < _LARGEST:
+    if not _SMALLEST_MEASURE <= abs(value) < _LARGEST:
         return f"{value:.4e}"
     return f"{value:.{max(0, 4 - math.floor(math.log10(abs(value))))}f}"
 

@@ -7,7 +7,7 @@ import time
 from mpi4py import MPI
 from torch import Tensor, nn
 
-_STEPS_AWAKE = 50
+_STEPS_AWAKE = 5
 
 
 class Network(nn.Module):

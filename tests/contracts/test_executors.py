@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from engine.config import TrainingConfig
 from engine.protocol import Ended, Failed, Point, Ready, Started
 from engine.shared_memory import mapped_segments
+from sweeper.command import CommandConfig
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Capacity, Executor, Job, JobEvent, Seats
 from sweeper.gangs.local import LocalExecutor
@@ -144,6 +146,17 @@ class TestExecutorContract:
         assert losses(cold) == losses(warm)
         assert cold[0].gang_id == other[0].gang_id == warm[0].gang_id
         assert {e.log for e in warm} == {cold[0].log}
+
+    def test_a_command_is_served_by_a_gang_of_its_own(self, executor: Executor, tmp_path: Path) -> None:
+        program = "import os, sweeper; sweeper.report(loss=float(os.environ['WORLD_SIZE']))"
+        config = CommandConfig(command=(sys.executable, "-c", program)).model_dump(mode="json")
+        executor.start(replace(job(tmp_path, "own", workers=2), config=config))
+        own = drain(executor, "own")["own"]
+        assert [type(e.event) for e in own] == [Ready, Started, Point, Ended]
+        assert losses(own) == [2.0]
+        assert eventually(lambda: not any(map(psutil.pid_exists, ranks_of(own))))
+        executor.start(job(tmp_path, "ours", workers=2))
+        assert drain(executor, "ours")["ours"][0].gang_id != own[0].gang_id
 
     def test_an_idle_gang_makes_room_for_another_shape(self, executor: Executor, tmp_path: Path) -> None:
         executor.start(job(tmp_path, "two", workers=2))
