@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from sweeper.curve import LossPoint
 from sweeper.errors import FigureError
-from sweeper.ranking import best_per_group, qualifies
-from sweeper.store import EvaluationRecord, Store, SweepRecord, TrialRecord
+from sweeper.ranking import Candidate, best_per_group, qualifies
+from sweeper.spec import OVER
+from sweeper.store import EvaluationRecord, Store, SweepRecord
 from sweeper.trial import TrialState
 
 WORKERS = "workers"
@@ -31,8 +32,7 @@ class Outcome(StrEnum):
     NOT_RUN = "not run"
 
 
-@dataclass(frozen=True)
-class TrialRow:
+class TrialRow(NamedTuple):
     """One trial; `area` in loss times the table's axis, `seconds` of training, None where there is none.
 
     `batch_size` is what the table's `batch_name` says; it and the rate are None where an imported trial has none.
@@ -164,21 +164,22 @@ def trial_table(
     """
     axis = over or sweep.over
     limit = sweep.threshold if threshold is None else threshold
-    trials = store.trials(sweep.id)
+    trials = store.candidates(sweep.id, axis)
     if not trials:
         raise FigureError(f"sweep {sweep.name!r} has no trials", "`sweeper list` shows the sweeps that have some")
-    _check_axis(sweep, trials, axis)
+    _check_axis(store, sweep, trials, axis)
     batch_name = _batch_name(trials)
     others = _varied(trials, sweep.group_by)
-    members: dict[Key, list[TrialRecord]] = {}
+    members: dict[Key, list[Candidate]] = {}
     for trial in trials:
-        members.setdefault(tuple(trial.parameters.get(name) for name in sweep.group_by), []).append(trial)
+        members.setdefault(tuple([trial.parameters.get(name) for name in sweep.group_by]), []).append(trial)
     groups = []
-    for group in best_per_group((trial.candidate(axis) for trial in trials), limit, sweep.group_by):
-        winner = group.winner.trial if group.winner else None
+    for group in best_per_group(trials, limit, sweep.group_by):
         rows = tuple(
-            _row(trial, axis, limit, batch_name, others, trial.id == winner)
-            for trial in members[tuple(group.key.values())]
+            [
+                _row(trial, limit, batch_name, others, trial is group.winner)
+                for trial in members[tuple(group.key.values())]
+            ]
         )
         groups.append(TrialGroup(key=group.key, rows=rows, best_minimum_loss=group.best_minimum_loss))
     return TrialTable(sweep.id, sweep.name, axis, limit, batch_name, tuple(groups))
@@ -221,62 +222,62 @@ def accuracy_table(store: Store, trials: TrialTable) -> AccuracyTable:
     return AccuracyTable(trials, rows)
 
 
-def outcome(trial: TrialRecord, over: str, threshold: float | None) -> Outcome:
-    """What came of a trial; a complete curve without an area over this axis counts as not run."""
-    if qualifies(trial.candidate(over), threshold):
+def outcome(trial: Candidate, threshold: float | None) -> Outcome:
+    """What came of a trial; a complete curve without an area over the candidate's axis counts as not run."""
+    if qualifies(trial, threshold):
         return Outcome.QUALIFIED
-    complete = trial.state is TrialState.COMPLETED
-    if trial.state is TrialState.DIVERGED or (complete and not trial.finite):
+    if trial.state is TrialState.DIVERGED or (trial.complete and not trial.finite):
         return Outcome.DIVERGED
-    return Outcome.ABOVE_THRESHOLD if complete and trial.area(over) is not None else Outcome.NOT_RUN
+    return Outcome.ABOVE_THRESHOLD if trial.complete and trial.area is not None else Outcome.NOT_RUN
 
 
-def _row(
-    trial: TrialRecord, over: str, threshold: float | None, batch_name: str, others: Sequence[str], winner: bool
-) -> TrialRow:
+def _row(trial: Candidate, threshold: float | None, batch_name: str, others: Sequence[str], winner: bool) -> TrialRow:
     parameters = trial.parameters
     return TrialRow(
-        trial=trial.id,
+        trial=trial.trial,
         position=trial.position,
-        workers=trial.workers,
+        workers=parameters[WORKERS],
         batch_size=_batch(trial, batch_name),
         learning_rate=parameters.get(LEARNING_RATE),
         others={name: parameters[name] for name in others if name in parameters},
         state=trial.state,
-        outcome=outcome(trial, over, threshold),
-        area=trial.area(over),
+        outcome=outcome(trial, threshold),
+        area=trial.area,
         minimum_loss=trial.minimum_loss,
         seconds=trial.seconds,
         winner=winner,
     )
 
 
-def _batch_name(trials: Iterable[TrialRecord]) -> str:
+def _batch_name(trials: Iterable[Candidate]) -> str:
     """The global size as soon as one trial is given so: that one follows from the other, always in whole images."""
     return GLOBAL_BATCH_SIZE if any(GLOBAL_BATCH_SIZE in trial.parameters for trial in trials) else BATCH_SIZE
 
 
-def _batch(trial: TrialRecord, batch_name: str) -> Any:
+def _batch(trial: Candidate, batch_name: str) -> Any:
     value = trial.parameters.get(batch_name)
     if value is None and batch_name == GLOBAL_BATCH_SIZE and BATCH_SIZE in trial.parameters:
-        return trial.workers * trial.parameters[BATCH_SIZE]
+        return trial.parameters[WORKERS] * trial.parameters[BATCH_SIZE]
     return value
 
 
-def _varied(trials: Sequence[TrialRecord], group_by: Sequence[str]) -> list[str]:
+def _varied(trials: Sequence[Candidate], group_by: Sequence[str]) -> list[str]:
     """Names of further parameters that have several values in the sweep, in the order of the plan."""
     known = {BATCH_SIZE, GLOBAL_BATCH_SIZE, LEARNING_RATE, *group_by}
     names = dict.fromkeys(name for trial in trials for name in trial.parameters if name not in known)
     return [name for name in names if len({repr(trial.parameters.get(name)) for trial in trials}) > 1]
 
 
-def _check_axis(sweep: SweepRecord, trials: Sequence[TrialRecord], over: str) -> None:
-    ended = [trial for trial in trials if trial.state is TrialState.COMPLETED and trial.finite]
-    if not ended or any(trial.area(over) is not None for trial in ended):
+def _check_axis(store: Store, sweep: SweepRecord, trials: Sequence[Candidate], over: str) -> None:
+    if _has_areas(trials) or not any(trial.complete and trial.finite for trial in trials):
         return
-    others = [axis for axis in ("seconds", "images", "steps") if any(trial.area(axis) is not None for trial in ended)]
+    others = [axis for axis in OVER if _has_areas(store.candidates(sweep.id, axis))]
     remedy = f"use --over {' or --over '.join(others)}" if others else "a curve needs at least two loss points"
     raise FigureError(f"sweep {sweep.name!r}: none of its curves has an area over {over}", remedy)
+
+
+def _has_areas(trials: Iterable[Candidate]) -> bool:
+    return any(trial.complete and trial.finite and trial.area is not None for trial in trials)
 
 
 def _curve_row(store: Store, group: TrialGroup, over: str) -> CurveRow:

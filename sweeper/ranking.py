@@ -5,26 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+from sweeper.trial import TrialState
 
 _LAST = math.inf
+_NUMBER = (int, float)  # made once: it is asked for many times a trial
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):  # there are many, and one takes a quarter of the time that a frozen dataclass takes
     """A trial as the ranking sees it; `area` is over the axis that is asked for.
 
-    `complete` is true for a trial that ran to its end, `finite` when no loss was infinite or not a number.
+    `finite` is true when no loss was infinite or not a number, `position` the trial's place in the plan.
     """
 
     trial: str
     parameters: dict[str, Any]
-    complete: bool
+    state: TrialState
     finite: bool
     area: float | None
     minimum_loss: float | None
     seconds: float | None = None
     images: int | None = None
+    position: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether the trial ran to its end."""
+        return self.state is TrialState.COMPLETED
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,7 @@ def rank(candidates: Iterable[Candidate], threshold: float | None) -> list[Candi
 
     Equal areas are ordered by fewer workers, smaller batch, smaller rate, and the trial's id.
     """
-    return sorted((c for c in candidates if qualifies(c, threshold)), key=_order)
+    return sorted([c for c in candidates if qualifies(c, threshold)], key=_order)
 
 
 def best_per_group(
@@ -65,7 +73,7 @@ def best_per_group(
     """One group for each value of the `group_by` parameters, in numeric order; a group that nobody won has its row."""
     members: dict[tuple[Any, ...], list[Candidate]] = {}
     for candidate in candidates:
-        key = tuple(candidate.parameters.get(name) for name in group_by)
+        key = tuple([candidate.parameters.get(name) for name in group_by])
         members.setdefault(key, []).append(candidate)
     return [
         Group(
@@ -103,8 +111,10 @@ def _order(candidate: Candidate) -> tuple[float, float, float, float, str]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, _NUMBER) and value is not True and value is not False and math.isfinite(value)
 
 
 def _number(value: Any) -> float:
+    if type(value) is float:  # most are, and there are many
+        return value if -_LAST < value < _LAST else _LAST
     return float(value) if _is_number(value) else _LAST

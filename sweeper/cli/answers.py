@@ -77,16 +77,16 @@ def best_answer(
         SpecError: a name in `by` that is no parameter of the sweep, a threshold or an axis that is none.
     """
     sweep = store.find_sweep(reference)
-    trials = store.trials(sweep.id)
+    axis = sweep.over if over is None else over
+    if axis not in OVER:
+        raise SpecError([f"--over: {axis!r} is no axis; use one of {', '.join(OVER)}"])
+    trials = store.candidates(sweep.id, axis)
     names = tuple(dict.fromkeys(by)) or sweep.group_by
     _check_names(names, trials, sweep)
     limit = sweep.threshold if threshold is None else threshold
-    axis = sweep.over if over is None else over
     if limit is not None and not math.isfinite(limit):
         raise SpecError([f"--threshold: {limit} is not finite; give a loss, such as 1.8"])
-    if axis not in OVER:
-        raise SpecError([f"--over: {axis!r} is no axis; use one of {', '.join(OVER)}"])
-    groups = best_per_group((trial.candidate(axis) for trial in trials), limit, names)
+    groups = best_per_group(trials, limit, names)
     accuracies = _accuracies(store, sweep)
     return {
         **_heading(sweep),
@@ -178,7 +178,7 @@ def _imported(trial: TrialRecord, logged: LoggedTrial) -> dict[str, Any]:
     }
 
 
-def _check_names(names: Sequence[str], trials: Sequence[TrialRecord], sweep: SweepRecord) -> None:
+def _check_names(names: Sequence[str], trials: Sequence[Candidate], sweep: SweepRecord) -> None:
     known = dict.fromkeys((WORKERS, *(name for trial in trials for name in trial.parameters)))
     for name in names:
         if name not in known:

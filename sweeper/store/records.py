@@ -101,12 +101,13 @@ class TrialRecord:
         return Candidate(
             trial=self.id,
             parameters=self.parameters,
-            complete=self.state is TrialState.COMPLETED,
+            state=self.state,
             finite=self.finite,
             area=None if untimed else self.area(over),
             minimum_loss=self.minimum_loss,
             seconds=self.seconds,
             images=self.images,
+            position=self.position,
         )
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import RowMapping
 
 from sweeper.curve import LossPoint
+from sweeper.ranking import Candidate
 from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, SweepRecord, TrialRecord
 from sweeper.trial import TrialState
+
+_STATES = {state.value: state for state in TrialState}
 
 
 def sweep_record(row: RowMapping, states: Mapping[TrialState, int], begun: int) -> SweepRecord:
@@ -34,6 +39,16 @@ def trial_record(row: RowMapping) -> TrialRecord:
     if final_loss is None and row["points"]:
         final_loss = math.nan  # SQLite has no NaN and keeps it as NULL
     return TrialRecord(**{**row, "state": TrialState(row["state"]), "final_loss": final_loss})
+
+
+def candidates(found: Sequence[Sequence[Any]]) -> list[Candidate]:
+    """Candidates from rows of `statements.candidates_of`."""
+    # All in one piece: for texts as short as these a call costs more than what it decodes.
+    decoded = json.loads(f"[{','.join([row[1] for row in found])}]")
+    return [
+        Candidate(trial, parameters, _STATES[state], *others)
+        for (trial, _, state, *others), parameters in zip(found, decoded, strict=True)
+    ]
 
 
 def attempt_record(row: RowMapping) -> AttemptRecord:

@@ -6,7 +6,21 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, Update, case, exists, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    Text,
+    Update,
+    case,
+    cast,
+    exists,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.exc import DatabaseError
 
 from sweeper.curve import LossPoint
@@ -117,6 +131,18 @@ def state_counts(connection: Connection) -> dict[str, tuple[dict[TrialState, int
         states, before = counts.get(sweep_id, ({}, 0))
         counts[sweep_id] = {**states, TrialState(state): count}, before + int(attempted)
     return counts
+
+
+def candidates_of(sweep_id: str, over: str) -> Select[Any]:
+    """The fields of each trial's `Candidate`, in the order of the plan; its parameters as the text of JSON."""
+    trial = tables.trial.c
+    area = {"seconds": trial.area_seconds, "images": trial.area_images, "steps": trial.area_steps}[over]
+    curve = (trial.finite, area, trial.minimum_loss, trial.seconds, trial.images)
+    return (
+        select(trial.id, cast(trial.parameters, Text), trial.state, *curve, trial.position)
+        .where(trial.sweep_id == sweep_id)
+        .order_by(trial.position)
+    )
 
 
 def of_attempt(table: Table, trial_id: str, attempt: int | None) -> Select[Any]:

@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sweeper.curve import CurveSummary, LossPoint
 from sweeper.errors import LostTrialError, NotFoundError, StoreError
 from sweeper.names import LATEST
+from sweeper.ranking import Candidate
 from sweeper.spec import SweepSpec
 from sweeper.store import leases, lifecycle, rows, statements, tables
 from sweeper.store.connection import connect, hidden
@@ -178,6 +179,11 @@ class Store:
             query = query.where(tables.trial.c.state.in_(state.value for state in states))
         with self._transaction() as connection:
             return [rows.trial_record(row) for row in connection.execute(query).mappings()]
+
+    def candidates(self, sweep_id: str, over: str) -> list[Candidate]:
+        """The trials of a sweep as rankings and heatmaps need them: what of `trials` is over one axis, much faster."""
+        with self._transaction() as connection:
+            return rows.candidates(connection.execute(statements.candidates_of(sweep_id, over)).all())
 
     def claim(
         self, trial_id: str, log: Callable[[int], str] = lambda _: "", scheduler_id: str | None = None

@@ -122,6 +122,16 @@ class TestStore:
         both = [t.id for t in store.trials(sweep_id, [TrialState.RUNNING, TrialState.CANCELLED])]
         assert both == [trials[0], trials[2]]
 
+    @pytest.mark.parametrize("over", ["seconds", "images", "steps"])
+    def test_what_is_ranked_is_what_the_trials_have(self, store: Store, over: str) -> None:
+        sweep_id, trials = added(store, mine(repeats=2))
+        for trial, losses in zip(trials, [(3.0, 1 / 3), (math.inf, 1.0), (math.nan, 1.0), (1.0,), ()], strict=False):
+            store.claim(trial)
+            points = curve(*losses)
+            store.finish(trial, 1, TrialState.COMPLETED, summarize(points))
+        assert store.candidates(sweep_id, over) == [trial.candidate(over) for trial in store.trials(sweep_id)]
+        assert store.candidates("none", over) == []
+
     def test_sweeps_of_one_store_do_not_mix(self, store: Store) -> None:
         first, _ = added(store)
         second, trials = added(store)
@@ -480,6 +490,7 @@ class TestStore:
             lambda: added(store),
             lambda: store.add_import("logs", []),
             store.sweeps,
+            lambda: store.candidates(sweep_id, "seconds"),
             lambda: store.find_sweep(sweep_id),
             lambda: store.trials(sweep_id),
             lambda: store.claim(first),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,16 +12,17 @@ from hypothesis import strategies as st
 
 from sweeper.curve import LossPoint, summarize
 from sweeper.ranking import Candidate, best_per_group, qualifies, rank, sort_key
+from sweeper.trial import TrialState
 
 
 def candidate(area: float | None = 10.0, minimum: float | None = 1.0, trial: str = "t", **parameters: Any) -> Candidate:
     """A complete and finite trial."""
-    return Candidate(trial, {"workers": 1, **parameters}, True, True, area, minimum)
+    return Candidate(trial, {"workers": 1, **parameters}, TrialState.COMPLETED, True, area, minimum)
 
 
-def of_curve(*losses: float, complete: bool = True) -> Candidate:
+def of_curve(*losses: float, state: TrialState = TrialState.COMPLETED) -> Candidate:
     summary = summarize([LossPoint(i, i, float(i), loss) for i, loss in enumerate(losses)])
-    return Candidate("t", {"workers": 1}, complete, summary.finite, summary.area_seconds, summary.minimum_loss)
+    return Candidate("t", {"workers": 1}, state, summary.finite, summary.area_seconds, summary.minimum_loss)
 
 
 def test_a_minimum_at_the_threshold_qualifies() -> None:
@@ -37,7 +37,7 @@ def test_the_minimum_counts_and_not_the_last_loss() -> None:
 
 def test_without_a_threshold_every_complete_and_finite_curve_qualifies() -> None:
     assert qualifies(of_curve(200.0, 100.0), None)
-    assert not qualifies(of_curve(200.0, 100.0, complete=False), None)
+    assert not qualifies(of_curve(200.0, 100.0, state=TrialState.PRUNED), None)
 
 
 @pytest.mark.parametrize("threshold", [None, 1.8])
@@ -49,7 +49,7 @@ def test_curves_that_cannot_win(threshold: float | None) -> None:
     assert not qualifies(candidate(area=math.nan), threshold)
     assert not qualifies(candidate(area=math.inf), threshold)
     assert not qualifies(candidate(area=None), threshold)
-    assert not qualifies(replace(candidate(), finite=False), threshold)
+    assert not qualifies(candidate()._replace(finite=False), threshold)
 
 
 @pytest.mark.parametrize("minimum", [None, math.nan])
@@ -58,7 +58,7 @@ def test_a_minimum_that_is_no_number_meets_no_threshold(minimum: float | None) -
 
 
 def test_a_run_that_ended_early_never_wins_though_its_area_is_small() -> None:
-    early = replace(candidate(area=0.001, minimum=0.1, trial="early"), complete=False)
+    early = candidate(area=0.001, minimum=0.1, trial="early")._replace(state=TrialState.CANCELLED)
     (group,) = best_per_group([early, candidate(area=5.0)], 1.8)
     assert group.winner == candidate(area=5.0)
     (alone,) = best_per_group([early], 1.8)
@@ -111,7 +111,14 @@ def test_a_best_minimum_is_a_finite_number_or_there_is_none(minimum: float | Non
 
 def test_groups_are_by_any_parameters_or_by_none() -> None:
     trials = [
-        Candidate(f"{average}{workers}", {"exchange.average": average, "workers": workers}, True, True, area, 1.0)
+        Candidate(
+            f"{average}{workers}",
+            {"exchange.average": average, "workers": workers},
+            TrialState.COMPLETED,
+            True,
+            area,
+            1.0,
+        )
         for average, workers, area in (("weights", 2, 1.0), ("gradients", 1, 2.0), ("gradients", 2, 3.0))
     ]
     by_both = best_per_group(trials, None, ("exchange.average", "workers"))
@@ -148,7 +155,7 @@ def candidates(draw: st.DrawFn) -> list[Candidate]:
                 "batch_size": draw(st.sampled_from([16, 32])),
                 "learning_rate": draw(st.sampled_from([0.1, 0.2])),
             },
-            complete=draw(st.booleans()),
+            state=draw(st.sampled_from([TrialState.COMPLETED, TrialState.FAILED])),
             finite=draw(st.booleans()),
             area=draw(_NUMBERS),
             minimum_loss=draw(_NUMBERS),

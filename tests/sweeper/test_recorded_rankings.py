@@ -11,6 +11,7 @@ import pytest
 
 from sweeper.curve import LossPoint, summarize
 from sweeper.ranking import Candidate, best_per_group
+from sweeper.trial import TrialState
 
 THRESHOLD = 1.8  # of the paper
 TABLE_5_1 = {1: (128, 0.5), 2: (128, 0.5), 4: (128, 0.4), 8: (64, 0.6)}
@@ -33,7 +34,7 @@ def published(recorded_data: FindData) -> list[Candidate]:
                 "batch_size": int(row["batch_size"]),
                 "learning_rate": float(row["learning_rate"]),
             },
-            complete=True,
+            state=TrialState.COMPLETED,
             finite=bool(row["area"]),
             area=float(row["area"]) if row["area"] else None,
             minimum_loss=THRESHOLD if row["min_loss_rank"] else math.nextafter(THRESHOLD, 2),
@@ -88,7 +89,7 @@ def _candidate(
     return Candidate(
         trial=f"{workers}-{batch_size}-{rate}",
         parameters={"workers": workers, "batch_size": batch_size, "learning_rate": rate},
-        complete=True,
+        state=TrialState.COMPLETED,
         finite=summary.finite,
         area=summary.area_seconds,
         minimum_loss=summary.minimum_loss,
