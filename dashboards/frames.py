@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sweeper.curve import LossPoint
 from sweeper.errors import FigureError
-from sweeper.ranking import Candidate, best_per_group, qualifies
+from sweeper.ranking import Candidate, Key, best_per_group, group_key, qualifies
 from sweeper.spec import OVER
 from sweeper.store import EvaluationRecord, Store, SweepRecord
 from sweeper.trial import TrialState
@@ -20,7 +20,6 @@ WORKERS = "workers"
 BATCH_SIZE = "batch_size"
 GLOBAL_BATCH_SIZE = "global_batch_size"
 LEARNING_RATE = "learning_rate"
-Key = tuple[Any, ...]
 
 
 class Outcome(StrEnum):
@@ -29,6 +28,7 @@ class Outcome(StrEnum):
     QUALIFIED = "qualified"
     ABOVE_THRESHOLD = "above the threshold"
     DIVERGED = "diverged"
+    OVERSUBSCRIBED = "oversubscribed"
     NOT_RUN = "not run"
 
 
@@ -152,11 +152,16 @@ class AccuracyTable:
 
 
 def trial_table(
-    store: Store, sweep: SweepRecord, over: str | None = None, threshold: float | None = None
+    store: Store,
+    sweep: SweepRecord,
+    over: str | None = None,
+    threshold: float | None = None,
+    *,
+    oversubscribed: bool = False,
 ) -> TrialTable:
     """The trials of a sweep, with areas over an axis; axis and threshold are the sweep's own unless given.
 
-    Reads no loss points.
+    Those over seconds of `oversubscribed` trials only where asked for. Reads no loss points.
 
     Raises:
         FigureError: the sweep has no trials, or curves but no area over this axis.
@@ -164,7 +169,7 @@ def trial_table(
     """
     axis = over or sweep.over
     limit = sweep.threshold if threshold is None else threshold
-    trials = store.candidates(sweep.id, axis)
+    trials = store.candidates(sweep.id, axis, oversubscribed=oversubscribed)
     if not trials:
         raise FigureError(f"sweep {sweep.name!r} has no trials", "`sweeper list` shows the sweeps that have some")
     _check_axis(store, sweep, trials, axis)
@@ -172,7 +177,7 @@ def trial_table(
     others = _varied(trials, sweep.group_by)
     members: dict[Key, list[Candidate]] = {}
     for trial in trials:
-        members.setdefault(tuple([trial.parameters.get(name) for name in sweep.group_by]), []).append(trial)
+        members.setdefault(group_key(trial.parameters, sweep.group_by), []).append(trial)
     groups = []
     for group in best_per_group(trials, limit, sweep.group_by):
         rows = tuple(
@@ -228,6 +233,8 @@ def outcome(trial: Candidate, threshold: float | None) -> Outcome:
         return Outcome.QUALIFIED
     if trial.state is TrialState.DIVERGED or (trial.complete and not trial.finite):
         return Outcome.DIVERGED
+    if trial.complete and trial.oversubscribed and trial.area is None:
+        return Outcome.OVERSUBSCRIBED
     return Outcome.ABOVE_THRESHOLD if trial.complete and trial.area is not None else Outcome.NOT_RUN
 
 
@@ -271,8 +278,9 @@ def _varied(trials: Sequence[Candidate], group_by: Sequence[str]) -> list[str]:
 def _check_axis(store: Store, sweep: SweepRecord, trials: Sequence[Candidate], over: str) -> None:
     if _has_areas(trials) or not any(trial.complete and trial.finite for trial in trials):
         return
-    others = [axis for axis in OVER if _has_areas(store.candidates(sweep.id, axis))]
-    remedy = f"use --over {' or --over '.join(others)}" if others else "a curve needs at least two loss points"
+    ways = [f"--over {axis}" for axis in OVER if _has_areas(store.candidates(sweep.id, axis))]
+    ways += ["--oversubscribed"] if any(trial.oversubscribed for trial in trials) else []
+    remedy = f"use {' or '.join(ways)}" if ways else "a curve needs at least two loss points"
     raise FigureError(f"sweep {sweep.name!r}: none of its curves has an area over {over}", remedy)
 
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sweeper.cli.options import json_option, over_option, print_json, store_option, threshold_option
+from sweeper.cli.options import (
+    json_option,
+    over_option,
+    oversubscribed_option,
+    print_json,
+    store_option,
+    threshold_option,
+)
 from sweeper.store import open_store
 
 if TYPE_CHECKING:
@@ -35,7 +42,8 @@ def _figure_options(function: Function) -> Function:
         metavar="FILE",
         help="A .png, .svg or .pdf file; default: the sweep's name and the figure's, as PNG.",
     )
-    for option in reversed([click.argument("sweep"), output, threshold_option, over_option, store_option, json_option]):
+    ranking = [threshold_option, over_option, oversubscribed_option]
+    for option in reversed([click.argument("sweep"), output, *ranking, store_option, json_option]):
         function = option(function)
     return function
 
@@ -75,6 +83,7 @@ def _plot(
     output: Path | None,
     threshold: float | None,
     over: str | None,
+    oversubscribed: bool,
     store_url: str,
     as_json: bool,
 ) -> None:
@@ -87,7 +96,7 @@ def _plot(
         format_of(output)
     with closing(open_store(store_url, create=False)) as store:
         record = store.find_sweep(sweep)
-        figure = _draw(kind, store, trial_table(store, record, over, threshold))
+        figure = _draw(kind, store, trial_table(store, record, over, threshold, oversubscribed=oversubscribed))
     path = output or default_path(record.name, record.id, kind)
     write_figure(figure, path)
     if as_json:

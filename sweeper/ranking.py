@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from sweeper.trial import TrialState
 
 _LAST = math.inf
 _NUMBER = (int, float)  # made once: it is asked for many times a trial
+Key: TypeAlias = tuple[Any, ...]
 
 
 class Candidate(NamedTuple):  # there are many, and one takes a quarter of the time that a frozen dataclass takes
     """A trial as the ranking sees it; `area` is over the axis that is asked for.
 
-    `finite` is true when no loss was infinite or not a number, `position` the trial's place in the plan.
+    `finite` is true when no loss was infinite or not a number, `position` the trial's place in the plan. Where ranks
+    shared cores or GPUs it is `oversubscribed`, and has no area over seconds unless that was asked for.
     """
 
     trial: str
@@ -28,6 +30,7 @@ class Candidate(NamedTuple):  # there are many, and one takes a quarter of the t
     seconds: float | None = None
     images: int | None = None
     position: int = 0
+    oversubscribed: bool = False
 
     @property
     def complete(self) -> bool:
@@ -37,17 +40,26 @@ class Candidate(NamedTuple):  # there are many, and one takes a quarter of the t
 
 @dataclass(frozen=True)
 class Group:
-    """The trials that compete with each other; `ranking` holds the qualified ones, best first."""
+    """The trials that compete with each other; `ranking` holds the qualified ones, best first.
+
+    `untimed` counts those that are complete, and have no area since they were oversubscribed.
+    """
 
     key: dict[str, Any]
     trials: int
     ranking: tuple[Candidate, ...]
     best_minimum_loss: float | None
+    untimed: int = 0
 
     @property
     def winner(self) -> Candidate | None:
         """The qualified trial with the smallest area."""
         return self.ranking[0] if self.ranking else None
+
+
+def group_key(parameters: Mapping[str, Any], group_by: Sequence[str]) -> Key:
+    """The values by which a trial's rivals are found."""
+    return tuple([parameters.get(name) for name in group_by])
 
 
 def qualifies(candidate: Candidate, threshold: float | None) -> bool:
@@ -71,10 +83,9 @@ def best_per_group(
     candidates: Iterable[Candidate], threshold: float | None, group_by: Sequence[str] = ("workers",)
 ) -> list[Group]:
     """One group for each value of the `group_by` parameters, in numeric order; a group that nobody won has its row."""
-    members: dict[tuple[Any, ...], list[Candidate]] = {}
+    members: dict[Key, list[Candidate]] = {}
     for candidate in candidates:
-        key = tuple([candidate.parameters.get(name) for name in group_by])
-        members.setdefault(key, []).append(candidate)
+        members.setdefault(group_key(candidate.parameters, group_by), []).append(candidate)
     return [
         Group(
             key=dict(zip(group_by, key, strict=True)),
@@ -84,6 +95,7 @@ def best_per_group(
                 (c.minimum_loss for c in members[key] if c.minimum_loss is not None and _is_number(c.minimum_loss)),
                 default=None,
             ),
+            untimed=sum(c.oversubscribed and c.complete and c.area is None for c in members[key]),
         )
         for key in sorted(members, key=lambda key: [sort_key(value) for value in key])
     ]

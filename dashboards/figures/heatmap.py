@@ -31,6 +31,7 @@ _LOOKS: dict[Outcome, tuple[str, str, str]] = {  # face (a qualified cell's only
     Outcome.QUALIFIED: ("#2a788e", "", style.INK),
     Outcome.ABOVE_THRESHOLD: ("#e3e5e8", "////", "#c4c8cd"),
     Outcome.DIVERGED: ("white", "xxxx", "#9a9fa6"),
+    Outcome.OVERSUBSCRIBED: ("white", "\\\\\\\\", "#9a9fa6"),
     Outcome.NOT_RUN: ("#f7f7f7", "..", "#c9ccd0"),
 }
 
@@ -40,9 +41,9 @@ def draw_heatmap(table: TrialTable) -> Figure:
     """The area of each batch size and learning rate, one panel per group in numeric order.
 
     Colour tells the areas of qualified trials; cells above the threshold keep their number on grey, diverged ones are
-    crossed out, those that have not run are dotted, with a letter for the reason. The group's winner has an outline
-    and a star. Where several trials share a cell (repeats, further swept fields) it shows the best of them, and in
-    small type how many they are.
+    crossed out, oversubscribed ones hatched, those that have not run are dotted, with a letter for the reason. The
+    group's winner has an outline and a star. Where several trials share a cell (repeats, further swept fields) it
+    shows the best of them, and in small type how many they are.
 
     Raises:
         FigureError: trials without batch size or learning rate, or more groups than a picture can hold.
@@ -141,7 +142,10 @@ def _write_at(axes: Axes, text: str, corner: tuple[float, float], inset: tuple[f
 
 def _legend(cells: Sequence[Cell]) -> list[Artist]:
     handles: list[Artist] = []
+    seen = {cell.outcome for cell in cells}
     for outcome, (face, hatch, line) in _LOOKS.items():
+        if outcome is Outcome.OVERSUBSCRIBED and outcome not in seen:
+            continue  # few sweeps have any
         name = str(outcome)
         if outcome is Outcome.NOT_RUN:
             states = {cell.state for cell in cells if cell.letter}

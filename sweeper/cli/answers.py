@@ -65,12 +65,19 @@ def show_answer(store: Store, reference: str, order: str = "area") -> dict[str, 
 
 
 def best_answer(
-    store: Store, reference: str, by: Sequence[str] = (), threshold: float | None = None, over: str | None = None
+    store: Store,
+    reference: str,
+    by: Sequence[str] = (),
+    threshold: float | None = None,
+    over: str | None = None,
+    *,
+    oversubscribed: bool = False,
 ) -> dict[str, Any]:
     """The winner of each group: {"sweep", "name", "over", "threshold", "groups": [...]}.
 
     `by` names the parameters that make a group; it, the threshold and the axis are the sweep's own by default.
-    The winner's "accuracy" is as in `show_answer`.
+    The winner's "accuracy" is as in `show_answer`. Of a group "oversubscribed" counts the completed trials that are
+    left out since their ranks shared cores or GPUs; `oversubscribed` ranks these, too.
 
     Raises:
         NotFoundError: see `Store.find_sweep`.
@@ -80,7 +87,7 @@ def best_answer(
     axis = sweep.over if over is None else over
     if axis not in OVER:
         raise SpecError([f"--over: {axis!r} is no axis; use one of {', '.join(OVER)}"])
-    trials = store.candidates(sweep.id, axis)
+    trials = store.candidates(sweep.id, axis, oversubscribed=oversubscribed)
     names = tuple(dict.fromkeys(by)) or sweep.group_by
     _check_names(names, trials, sweep)
     limit = sweep.threshold if threshold is None else threshold
@@ -97,6 +104,7 @@ def best_answer(
                 "group": group.key,
                 "trials": group.trials,
                 "qualified": len(group.ranking),
+                "oversubscribed": group.untimed,
                 "best_minimum_loss": group.best_minimum_loss,
                 "winner": _winner(group.winner, accuracies.get(group.winner.trial)) if group.winner else None,
             }
@@ -140,6 +148,7 @@ def _trial(trial: TrialRecord) -> dict[str, Any]:
         "points": trial.points,
         "final_loss": trial.final_loss,
         "attempt": trial.attempt,
+        "oversubscribed": trial.oversubscribed,
     }
 
 

@@ -9,7 +9,14 @@ from typing import Any
 import click
 
 from sweeper.cli.answers import best_answer
-from sweeper.cli.options import json_option, over_option, print_json, store_option, threshold_option
+from sweeper.cli.options import (
+    json_option,
+    over_option,
+    oversubscribed_option,
+    print_json,
+    store_option,
+    threshold_option,
+)
 from sweeper.cli.tables import measure, measures_of, parameter, print_table
 from sweeper.store.store import open_store
 
@@ -24,10 +31,17 @@ from sweeper.store.store import open_store
 )
 @threshold_option
 @over_option
+@oversubscribed_option
 @store_option
 @json_option
 def best(
-    sweep: str, by: tuple[str, ...], threshold: float | None, over: str | None, store_url: str, as_json: bool
+    sweep: str,
+    by: tuple[str, ...],
+    threshold: float | None,
+    over: str | None,
+    oversubscribed: bool,
+    store_url: str,
+    as_json: bool,
 ) -> None:
     """Show the best trial of each group of SWEEP (an id, its beginning, a name, or `latest`).
 
@@ -36,7 +50,7 @@ def best(
     """
     names = [name.strip() for text in by for name in text.split(",")]
     with closing(open_store(store_url, create=False)) as store:
-        answer = best_answer(store, sweep, names, threshold, over)
+        answer = best_answer(store, sweep, names, threshold, over, oversubscribed=oversubscribed)
     if as_json:
         print_json(answer)
     else:
@@ -60,6 +74,11 @@ def print_groups(answer: Mapping[str, Any]) -> None:
         if group["winner"] is None:
             where = ", ".join(f"{name} {parameter(value)}" for name, value in group["group"].items())
             click.echo(f"{where}: none qualified; best minimum loss {measure(group['best_minimum_loss'])}")
+    if untimed := sum(group["oversubscribed"] for group in groups):
+        click.echo(
+            f"{untimed} oversubscribed trial{'s are' if untimed > 1 else ' is'} left out, whose ranks shared cores or "
+            "GPUs; --oversubscribed ranks by their times all the same, --over images needs none."
+        )
 
 
 def _row(group: Mapping[str, Any], keys: Sequence[str], others: Sequence[str], measures: Sequence[str]) -> list[str]:

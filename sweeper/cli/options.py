@@ -39,6 +39,15 @@ def over_option(function: Function) -> Function:
     return click.option("--over", type=click.Choice(OVER), help="Axis of the area; default: the sweep's own.")(function)
 
 
+def oversubscribed_option(function: Function) -> Function:
+    """`--oversubscribed`: rank trials over seconds whose ranks shared cores or GPUs."""
+    return click.option(
+        "--oversubscribed",
+        is_flag=True,
+        help="Rank over seconds also the trials whose ranks shared cores or GPUs.",
+    )(function)
+
+
 def threshold_option(function: Function) -> Function:
     """`--threshold X`: another threshold than the sweep's."""
     return click.option(

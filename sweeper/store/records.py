@@ -108,6 +108,7 @@ class TrialRecord:
             seconds=self.seconds,
             images=self.images,
             position=self.position,
+            oversubscribed=self.oversubscribed,
         )
 
 

@@ -133,13 +133,16 @@ def state_counts(connection: Connection) -> dict[str, tuple[dict[TrialState, int
     return counts
 
 
-def candidates_of(sweep_id: str, over: str) -> Select[Any]:
+def candidates_of(sweep_id: str, over: str, *, oversubscribed: bool) -> Select[Any]:
     """The fields of each trial's `Candidate`, in the order of the plan; its parameters as the text of JSON."""
     trial = tables.trial.c
-    area = {"seconds": trial.area_seconds, "images": trial.area_images, "steps": trial.area_steps}[over]
+    areas = {"seconds": trial.area_seconds, "images": trial.area_images, "steps": trial.area_steps}
+    area: ColumnElement[Any] = areas[over]
+    if over == "seconds" and not oversubscribed:
+        area = case((trial.oversubscribed, None), else_=area)
     curve = (trial.finite, area, trial.minimum_loss, trial.seconds, trial.images)
     return (
-        select(trial.id, cast(trial.parameters, Text), trial.state, *curve, trial.position)
+        select(trial.id, cast(trial.parameters, Text), trial.state, *curve, trial.position, trial.oversubscribed)
         .where(trial.sweep_id == sweep_id)
         .order_by(trial.position)
     )

@@ -180,10 +180,14 @@ class Store:
         with self._transaction() as connection:
             return [rows.trial_record(row) for row in connection.execute(query).mappings()]
 
-    def candidates(self, sweep_id: str, over: str) -> list[Candidate]:
-        """The trials of a sweep as rankings and heatmaps need them: what of `trials` is over one axis, much faster."""
+    def candidates(self, sweep_id: str, over: str, *, oversubscribed: bool = False) -> list[Candidate]:
+        """The trials of a sweep as rankings and heatmaps need them: what of `trials` is over one axis, much faster.
+
+        With `oversubscribed` such trials have their areas over seconds, too.
+        """
         with self._transaction() as connection:
-            return rows.candidates(connection.execute(statements.candidates_of(sweep_id, over)).all())
+            query = statements.candidates_of(sweep_id, over, oversubscribed=oversubscribed)
+            return rows.candidates(connection.execute(query).all())
 
     def claim(
         self, trial_id: str, log: Callable[[int], str] = lambda _: "", scheduler_id: str | None = None

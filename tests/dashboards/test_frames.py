@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from dashboards.frames import Outcome, TrialTable, accuracy_table, curve_table, trial_table
 from sweeper.curve import LossPoint, summarize
 from sweeper.errors import FigureError
-from sweeper.store import Store, SweepRecord, TrialRecord
+from sweeper.store import GangRecord, Store, SweepRecord, TrialRecord
 from sweeper.trial import TrialState
 from tests.dashboards.sweeps import Result, curve, diverging, evaluated, run
 
@@ -261,3 +262,28 @@ def test_evaluations_of_trials_that_still_run_are_drawn_once_one_has_ended(store
         accuracy_table(store, trial_table(store, sweep))
     store.finish(trial.id, 1, TrialState.COMPLETED, summarize(curve(1.0, 1.0)))
     assert accuracy_table(store, trial_table(store, sweep)).rows[0].accuracies == (0.5,)
+
+
+def test_oversubscribed_trials_are_shown_and_not_ranked_by_their_times_unless_asked_for(
+    store: Store, sweep: SweepRecord
+) -> None:
+    (winner,) = [row for row in trial_table(store, sweep).rows if row.winner]
+    store.assign_gang(winner.trial, 1, gang_of(sweep), "log", oversubscribed=True)
+    table = trial_table(store, sweep)
+    assert settings(table) == [None, (16, 0.1), None]
+    (shown,) = [row for row in table.rows if row.trial == winner.trial]
+    assert (shown.outcome, shown.area, shown.seconds) == (Outcome.OVERSUBSCRIBED, None, winner.seconds)
+    assert settings(trial_table(store, sweep, oversubscribed=True)) == [None, (16, 0.5), None]
+    assert all(row.outcome is not Outcome.OVERSUBSCRIBED for row in trial_table(store, sweep, "images").rows)
+
+
+def test_where_all_are_oversubscribed_the_error_names_what_can_be_shown(store: Store) -> None:
+    sweep = run(store, {"batch_size": [16]}, lambda _: curve(1.0, 1.0))
+    (trial,) = store.trials(sweep.id)
+    store.assign_gang(trial.id, 1, gang_of(sweep), "log", oversubscribed=True)
+    with pytest.raises(FigureError, match="use --over images or --over steps or --oversubscribed"):
+        trial_table(store, sweep)
+
+
+def gang_of(sweep: SweepRecord) -> GangRecord:
+    return GangRecord("gang", sweep.id, 2, ["host"], [1], {}, datetime.now(UTC))

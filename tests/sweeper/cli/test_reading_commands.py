@@ -239,6 +239,7 @@ def test_best_has_the_fixed_shape(run: Any, small: list[str]) -> None:
             "group": {"workers": 1},
             "trials": 4,
             "qualified": 2,
+            "oversubscribed": 0,
             "best_minimum_loss": 1.5,
             "winner": {
                 "trial": small[2],
@@ -250,7 +251,14 @@ def test_best_has_the_fixed_shape(run: Any, small: list[str]) -> None:
                 "accuracy": None,
             },
         },
-        {"group": {"workers": 2}, "trials": 4, "qualified": 0, "best_minimum_loss": 1.9, "winner": None},
+        {
+            "group": {"workers": 2},
+            "trials": 4,
+            "qualified": 0,
+            "oversubscribed": 0,
+            "best_minimum_loss": 1.9,
+            "winner": None,
+        },
     ]
 
 
