@@ -7,9 +7,11 @@ import json
 import os
 import platform
 import statistics
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -29,6 +31,14 @@ def hardware() -> str:
 def versions(*packages: str) -> dict[str, str]:
     """Installed versions of packages, and Python's."""
     return {"python": platform.python_version(), **{package: version(package) for package in packages}}
+
+
+def installed(rival: str, *modules: str) -> bool:
+    """Whether what a rival needs is there; where not, says that it is left out."""
+    missing = [module for module in modules if find_spec(module) is None]
+    if missing:
+        sys.stderr.write(f"{rival} is left out: {', '.join(missing)} not installed\n")
+    return not missing
 
 
 _WIDTH = 140

