@@ -61,8 +61,10 @@ cuda: env
 	scripts/check_cuda.sh $(BIN)/python
 
 # Each area also runs alone: python -m benchmarks.store --quick --json FILE
+# Rivals are measured beside them where they are installed: pip install --constraint constraints.txt '.[bench]'
 bench: env
 	$(BIN)/python -m benchmarks.store
+	$(BIN)/python -m benchmarks.gangs
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.exchange
 	$(BIN)/python -m benchmarks.cuda_ext

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.measure import installed
+from benchmarks.sweeping import End, overhead
+
 ROW = {"name", "value", "unit", "baseline", "baseline_value", "ratio", "n", "spread", "hardware", "versions"}
 
 
@@ -24,3 +27,15 @@ def test_a_quick_benchmark_writes_its_rows(area: str, tmp_path: Path) -> None:
         assert row.keys() == ROW
         assert row["value"] > 0
         assert row["name"] in done.stdout
+
+
+def test_overhead_is_wall_time_less_the_trainings_share_of_it() -> None:
+    # Two at once; the clock begins at 10 s, when both of the first two have ended; what ended before does not count.
+    ends = [End(0, 2.0, 1.0), End(2, 5.0, 1.0), End(1, 10.0, 1.0), End(3, 12.0, 2.0), End(4, 13.0, 2.0)]
+    assert overhead(ends, at_once=2) == pytest.approx(1000 * (3.0 - 4.0 / 2) / 2)
+
+
+def test_a_rival_that_is_not_installed_is_left_out_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert installed("Rival", "json")
+    assert not installed("Rival", "json", "no_such_module")
+    assert capsys.readouterr().err == "Rival is left out: no_such_module not installed\n"
