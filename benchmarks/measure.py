@@ -85,9 +85,14 @@ def alone(name: str, unit: str, ours: Callable[[], float], n: int, used: dict[st
 def arguments(description: str) -> argparse.Namespace:
     """`--quick` and `--json FILE`."""
     parser = argparse.ArgumentParser(description=description)
+    add_arguments(parser)
+    return parser.parse_args()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The two that every benchmark takes."""
     parser.add_argument("--quick", action="store_true", help="end within a minute on 2 cores")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
-    return parser.parse_args()
 
 
 def report(rows: Sequence[Row], file: Path | None) -> None:

@@ -42,7 +42,8 @@ class Candidate(NamedTuple):  # there are many, and one takes a quarter of the t
 class Group:
     """The trials that compete with each other; `ranking` holds the qualified ones, best first.
 
-    `untimed` counts those that are complete, and have no area since they were oversubscribed.
+    `untimed` counts those that are complete, and have no area since they were oversubscribed; `rivals` the pruned ones
+    whose area so far is none that the winner's beats.
     """
 
     key: dict[str, Any]
@@ -50,6 +51,7 @@ class Group:
     ranking: tuple[Candidate, ...]
     best_minimum_loss: float | None
     untimed: int = 0
+    rivals: int = 0
 
     @property
     def winner(self) -> Candidate | None:
@@ -87,18 +89,24 @@ def best_per_group(
     for candidate in candidates:
         members.setdefault(group_key(candidate.parameters, group_by), []).append(candidate)
     return [
-        Group(
-            key=dict(zip(group_by, key, strict=True)),
-            trials=len(members[key]),
-            ranking=tuple(rank(members[key], threshold)),
-            best_minimum_loss=min(
-                (c.minimum_loss for c in members[key] if c.minimum_loss is not None and _is_number(c.minimum_loss)),
-                default=None,
-            ),
-            untimed=sum(c.oversubscribed and c.complete and c.area is None for c in members[key]),
-        )
+        _group(dict(zip(group_by, key, strict=True)), members[key], threshold)
         for key in sorted(members, key=lambda key: [sort_key(value) for value in key])
     ]
+
+
+def _group(key: dict[str, Any], members: Sequence[Candidate], threshold: float | None) -> Group:
+    ranking = tuple(rank(members, threshold))
+    least = ranking[0].area if ranking else None
+    losses = (c.minimum_loss for c in members if c.minimum_loss is not None and _is_number(c.minimum_loss))
+    pruned = [c.area for c in members if c.state is TrialState.PRUNED]
+    return Group(
+        key=key,
+        trials=len(members),
+        ranking=ranking,
+        best_minimum_loss=min(losses, default=None),
+        untimed=sum(c.oversubscribed and c.complete and c.area is None for c in members),
+        rivals=sum(area is None or least is None or area <= least for area in pruned),
+    )
 
 
 def sort_key(value: Any) -> tuple[int, float, str]:

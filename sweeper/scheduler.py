@@ -18,6 +18,7 @@ from sweeper.errors import LostTrialError, StoreError
 from sweeper.gangs.base import Capacity, Executor, Job, JobEvent, Seats, seats_of
 from sweeper.owner import is_gone, this_machine, this_process
 from sweeper.paths import checkpoints_folder, gang_log
+from sweeper.search import Guide
 from sweeper.seating import Shape, check_shapes, seats_for
 from sweeper.slots import Slots
 from sweeper.spec import Limits
@@ -62,6 +63,7 @@ class _Running:
     written: int = 0
     written_at: float = 0.0
     trains: bool = False
+    hopeless: str = ""  # why it was asked to stop, as far as it was pruned
 
 
 class Scheduler:
@@ -71,7 +73,8 @@ class Scheduler:
     is asked between rounds, when nothing is half done: after one `run` ends. With `finish_running` it then starts no
     more and ends when what runs has ended, or at once after a second one. A trial whose attempt fails is attempted
     again, up to `retries` times, and goes on from its last checkpoint where its settings ask for these. With
-    `oversubscribe` a trial that no host can seat runs all the same, on as much as one has, and is marked.
+    `oversubscribe` a trial that no host can seat runs all the same, on as much as one has, and is marked. `guide` says
+    which trial comes next, and which is stopped before its end.
     """
 
     def __init__(
@@ -85,11 +88,13 @@ class Scheduler:
         retries: int = 0,
         limits: Limits | None = None,
         oversubscribe: bool = False,
+        guide: Guide | None = None,
     ) -> None:
         self._store, self._executor, self._observer, self._clock = store, executor, observer, clock
         self._interrupts, self._finish_running, self._retries = interrupts, finish_running, retries
         self._limits, self._oversubscribe = limits or Limits(), oversubscribe
         self._capacity = Capacity(())
+        self._guide = guide or Guide()
         self._failures: Counter[str] = Counter()
         self._slots = Slots()
         self._again: list[TrialRecord] = []
@@ -175,6 +180,8 @@ class Scheduler:
         stopping = self._store.stop_is_asked(sweep_id)
         if stopping:
             self._store.ask_to_stop(sweep_id)  # cancels what has come to wait since
+        if self._guide.over:
+            self._guide.learn(self._store.candidates(sweep_id, self._guide.over))
         held = self._store.held(self._scheduler_id)
         for trial_id, running in self._running.items():
             # One that is not held any more was given to another, while this process or its machine slept.
@@ -186,6 +193,9 @@ class Scheduler:
         if not self._seats_freed:
             return waiting
         self._seats_freed = False
+        by_id = {trial.id: trial for trial in waiting}
+        parameters = {trial.id: trial.parameters for trial in waiting}
+        waiting = [by_id[trial_id] for trial_id in self._guide.ordered(parameters)]
         still_waiting: list[TrialRecord] = []
         free = self._capacity.total - sum((self._need(running.trial) for running in self._running.values()), Seats(0))
         for number, trial in enumerate(waiting):
@@ -252,10 +262,14 @@ class Scheduler:
                 self._slots.worked(trial.workers)
                 startup_s = max(0.0, happened.elapsed_s - event.setup_seconds)
                 self._store.start_attempt(trial.id, trial.attempt, startup_s, event.setup_seconds, event.effective)
+                self._guide.begin(trial.id, event.effective.get("steps"), trial.config.get("images"))
             case Point():
                 point = LossPoint(event.step, event.images, event.seconds, event.loss)
                 running.points.append(point)
                 self._observer.point_reported(trial, point)
+                if not running.hopeless and (hopeless := self._guide.point(trial.id, point)):
+                    running.hopeless = str(hopeless)
+                    self._executor.stop(trial.id)
             case Evaluated():
                 self._store.add_evaluation(trial.id, trial.attempt, _evaluation_record(event))
             case Ended():
@@ -286,7 +300,9 @@ class Scheduler:
             self._store.finish(
                 trial.id, trial.attempt, state, summary, reason=reason, traceback=traceback, phases=phases
             )
-            self._observer.trial_ended(_ended(trial, state, reason, summary))
+            ended = _ended(trial, state, reason, summary)
+            self._guide.learn([ended.candidate(self._guide.over)] if self._guide.over else [])
+            self._observer.trial_ended(ended)
         except LostTrialError:
             logger.warning("trial %s: was given to another scheduler meanwhile; its end here does not count", trial.id)
         self._leave_seats(trial)
@@ -298,7 +314,10 @@ class Scheduler:
     def _record_ends(self) -> None:
         while self._over:
             running, event = self._over[0]
-            self._finish(running, _STATES[event.outcome], event.reason, phases=event.phases)
+            if event.outcome == "stopped" and running.hopeless:
+                self._finish(running, TrialState.PRUNED, running.hopeless, phases=event.phases)
+            else:
+                self._finish(running, _STATES[event.outcome], event.reason, phases=event.phases)
             self._over.popleft()
 
     def _may_try_again(self, trial: TrialRecord) -> bool:

@@ -59,6 +59,26 @@ class Limits(_Strict):
     stall_seconds: PositiveFloat | None = 1800.0
 
 
+class Prune(_Strict):
+    """Which trials are stopped before their end; with `area` those that can win no more.
+
+    `floor` is a loss below which none comes: what is still to come of a curve counts for at least that much.
+    """
+
+    method: Literal["none", "area"] = "none"
+    floor: Annotated[float, Number, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+    @model_validator(mode="after")
+    def _floor_is_of_use(self) -> Self:
+        if self.floor and self.method == "none":
+            raise ValueError(f"a floor of {self.floor:g} does nothing without pruning; set method to area")
+        return self
+
+
+def _prune_by_name(written: Any) -> Any:
+    return {"method": written} if isinstance(written, str) else written
+
+
 def _kind_of_trial(written: Any) -> str:
     is_command = isinstance(written, CommandConfig) or (isinstance(written, dict) and "command" in written)
     return "kind[command]" if is_command else "kind[training]"
@@ -81,7 +101,7 @@ class SweepSpec(_Strict):
     space: Annotated[dict[str, Annotated[list[Scalar] | Range, BeforeValidator(parse_axis)]], Field(min_length=1)]
     objective: Objective = Objective()
     search: Literal["grid"] = "grid"
-    prune: Literal["none"] = "none"
+    prune: Annotated[Prune, BeforeValidator(_prune_by_name)] = Prune()
     repeats: PositiveInt = 1
     retries: Annotated[int, Number, Field(ge=0)] = 0
     resources: Resources = Resources()

@@ -77,7 +77,8 @@ def best_answer(
 
     `by` names the parameters that make a group; it, the threshold and the axis are the sweep's own by default.
     The winner's "accuracy" is as in `show_answer`. Of a group "oversubscribed" counts the completed trials that are
-    left out since their ranks shared cores or GPUs; `oversubscribed` ranks these, too.
+    left out since their ranks shared cores or GPUs; `oversubscribed` ranks these, too. "in_doubt" counts the pruned
+    trials that might have won by what is asked for: the sweep's own axis, groups and threshold have stopped them.
 
     Raises:
         NotFoundError: see `Store.find_sweep`.
@@ -95,6 +96,7 @@ def best_answer(
         raise SpecError([f"--threshold: {limit} is not finite; give a loss, such as 1.8"])
     groups = best_per_group(trials, limit, names)
     accuracies = _accuracies(store, sweep)
+    settled = axis == sweep.over and set(names) <= set(sweep.group_by) and not _is_stricter(limit, sweep.threshold)
     return {
         **_heading(sweep),
         "over": axis,
@@ -105,6 +107,7 @@ def best_answer(
                 "trials": group.trials,
                 "qualified": len(group.ranking),
                 "oversubscribed": group.untimed,
+                "in_doubt": 0 if settled else group.rivals,
                 "best_minimum_loss": group.best_minimum_loss,
                 "winner": _winner(group.winner, accuracies.get(group.winner.trial)) if group.winner else None,
             }
@@ -196,6 +199,11 @@ def _check_names(names: Sequence[str], trials: Sequence[Candidate], sweep: Sweep
             raise SpecError(
                 [f"--by: {name!r} is no parameter of sweep {sweep.name}; {remedy}known are {', '.join(known)}"]
             )
+
+
+def _is_stricter(limit: float | None, than: float | None) -> bool:
+    """Whether somebody who qualifies by `than` may not do so by `limit`."""
+    return limit is not None and (than is None or limit < than)
 
 
 def _last_without(value: float | None) -> float:

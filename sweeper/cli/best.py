@@ -74,6 +74,11 @@ def print_groups(answer: Mapping[str, Any]) -> None:
         if group["winner"] is None:
             where = ", ".join(f"{name} {parameter(value)}" for name, value in group["group"].items())
             click.echo(f"{where}: none qualified; best minimum loss {measure(group['best_minimum_loss'])}")
+    if doubtful := sum(group["in_doubt"] for group in groups):
+        click.echo(
+            f"{doubtful} pruned trial{'s' if doubtful > 1 else ''} might have won: "
+            "they could not by the sweep's own axis, groups and threshold."
+        )
     if untimed := sum(group["oversubscribed"] for group in groups):
         click.echo(
             f"{untimed} oversubscribed trial{'s are' if untimed > 1 else ' is'} left out, whose ranks shared cores or "

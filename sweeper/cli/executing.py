@@ -27,6 +27,7 @@ from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.processes import kill_gangs
 from sweeper.paths import make_logs_folder
 from sweeper.scheduler import Scheduler
+from sweeper.search import guide_for
 from sweeper.seating import check_seating
 from sweeper.spec import Limits, Resources, parse_config
 from sweeper.store import Store, SweepRecord, TrialRecord
@@ -109,7 +110,8 @@ def execute(
         sweep_id = submit()
         sweep = store.find_sweep(sweep_id)
         try:
-            with make_view(console, sweep, store.trials(sweep_id)) as view:
+            trials_now = store.trials(sweep_id)
+            with make_view(console, sweep, trials_now) as view:
                 spec = sweep.spec or {}
                 scheduler = Scheduler(
                     store,
@@ -120,6 +122,7 @@ def execute(
                     retries=spec.get("retries", 0),
                     limits=Limits.model_validate(spec.get("limits", {})),
                     oversubscribe=execution.oversubscribe,
+                    guide=guide_for(sweep, trials_now),
                 )
                 scheduler.run(sweep_id)
         except KeyboardInterrupt:

@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 from engine.protocol import Ended, Evaluated, Event, Failed, Point, Ready, Started
+from sweeper.cli.answers import best_answer
 from sweeper.curve import LossPoint, summarize
 from sweeper.errors import LaunchError, SeatingError, StoreError
 from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
 from sweeper.owner import this_machine
 from sweeper.plan import plan
 from sweeper.scheduler import Scheduler
+from sweeper.search import guide_for
 from sweeper.spec import parse_spec
 from sweeper.store import EvaluationRecord, Store, TrialRecord, leases, open_store
 from sweeper.trial import TrialState
@@ -495,6 +497,66 @@ def test_a_gang_that_is_killed_while_all_end_is_no_failure(store: Store) -> None
         ).run(sweep)
     (trial,) = store.trials(sweep)
     assert (trial.state, trial.reason) == (TrialState.PENDING, "interrupted")
+
+
+def falls_to(losses: dict[int, float]) -> Script:
+    """Ten points a trial, whose loss stays at the batch size's; a trial that is told to stop does so at its next."""
+
+    def script(job: Job) -> list[Event]:
+        trial, loss = job.trial_id, losses[job.config["batch_size"]]
+        points: list[Event] = [Point(trial, n, 8 * n, n / 10, loss) for n in range(1, 11)]
+        started = Started(trial, 0.5, {"steps": 10})
+        return [Ready(1, [1], ["host"], {}), started, *points, Ended(trial, "completed", 10, 80, 1.0)]
+
+    return script
+
+
+class StoppingExecutor(ScriptedExecutor):
+    """One that does stop jobs."""
+
+    def stop(self, trial_id: str) -> None:
+        if trial_id in self._playing:
+            job, _ = self._playing[trial_id]
+            self._playing[trial_id] = (job, deque([Ended(trial_id, "stopped", 5, 40, 0.5)]))
+
+
+LOSSES = {8: 1.0, 16: 0.9, 32: 3.0, 64: 1.0}
+
+
+@pytest.mark.parametrize("seats", [1, 2, 4])
+@pytest.mark.parametrize("floor", [0.0, 0.9])
+def test_what_can_win_no_more_is_pruned_and_the_winner_stays(store: Store, seats: int, floor: float) -> None:
+    prune = {"method": "area", "floor": floor}
+    objective = {"threshold": 2.0, "over": "images"}
+    space = {"workers": [1], "batch_size": list(LOSSES)}
+    trial = {"images": 80}
+    spec = parse_spec({"name": "x", "trial": trial, "space": space, "prune": prune, "objective": objective})
+    sweep = store.add_sweep(spec, plan(spec))
+    record = store.find_sweep(sweep)
+    guide = guide_for(record, store.trials(sweep))
+    Scheduler(store, StoppingExecutor(falls_to(LOSSES), seats=seats), Watcher(), guide=guide).run(sweep)
+    trials = {trial.config["batch_size"]: trial for trial in store.trials(sweep)}
+    assert trials[16].state is TrialState.COMPLETED
+    group = best_answer(store, sweep)["groups"][0]
+    assert (group["winner"]["trial"], group["in_doubt"]) == (trials[16].id, 0)
+    if seats == 1:
+        assert trials[32].state is TrialState.PRUNED
+        assert trials[32].reason.startswith("its area will be ")
+        assert len(store.points(trials[32].id)) == trials[32].points < 10
+        assert best_answer(store, sweep, threshold=0.5)["groups"][0]["in_doubt"] >= 1
+
+
+def test_a_guide_learns_from_what_has_ended_before_and_elsewhere(store: Store) -> None:
+    space = {"workers": [1], "batch_size": [16, 32]}
+    spec = parse_spec({"name": "x", "space": space, "prune": "area", "objective": {"over": "images"}})
+    sweep = store.add_sweep(spec, plan(spec))
+    good, bad = store.trials(sweep)
+    points = [LossPoint(n, 8 * n, n / 10, 0.9) for n in range(1, 11)]
+    store.finish(good.id, store.claim(good.id) or 0, TrialState.COMPLETED, summarize(points))
+    guide = guide_for(store.find_sweep(sweep), store.trials(sweep))
+    Scheduler(store, StoppingExecutor(falls_to(LOSSES)), Watcher(), guide=guide).run(sweep)
+    states = {trial.id: trial.state for trial in store.trials(sweep)}
+    assert states == {good.id: TrialState.COMPLETED, bad.id: TrialState.PRUNED}
 
 
 def test_what_is_added_while_it_runs_is_run_too(store: Store) -> None:

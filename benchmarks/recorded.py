@@ -1,0 +1,157 @@
+"""Recorded sweeps, replayed in virtual time: what a way of pruning spends, and whom it makes the winner."""
+
+from __future__ import annotations
+
+import csv
+import heapq
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sweeper.curve import LossPoint, summarize
+from sweeper.ranking import Candidate, best_per_group
+from sweeper.search import Guide
+from sweeper.trial import TrialState
+
+
+@dataclass(frozen=True)
+class RecordedTrial:
+    """A trial as it was recorded to its end."""
+
+    parameters: Mapping[str, Any]
+    points: Sequence[LossPoint]
+
+    def candidate(self, trial: str, points: int | None = None, state: TrialState | None = None) -> Candidate:
+        """As the ranking sees it, with so many of its points; as completed or diverged where no state is given."""
+        summary = summarize(self.points[:points])
+        ended = state or (TrialState.COMPLETED if summary.finite else TrialState.DIVERGED)
+        known = (summary.finite, summary.area_seconds, summary.minimum_loss, summary.seconds, summary.images)
+        return Candidate(trial, dict(self.parameters), ended, *known)
+
+    @property
+    def length(self) -> int:
+        """Points that a run of it reports: it ends with the first loss that is not finite."""
+        return next((n for n, p in enumerate(self.points, 1) if not math.isfinite(p.loss)), len(self.points))
+
+    @property
+    def seconds(self) -> float:
+        """Training seconds of all its steps, also of those after a divergence."""
+        return self.points[-1].seconds
+
+    @property
+    def run_seconds(self) -> float:
+        """The same up to a divergence, with which a run ends."""
+        return self.points[self.length - 1].seconds
+
+
+Sweep = Mapping[str, RecordedTrial]
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """Training seconds `spent`, and the `winners` by group, None for nobody."""
+
+    spent: float
+    winners: Mapping[tuple[Any, ...], str | None]
+
+
+def read_recorded(folder: Path) -> dict[str, RecordedTrial]:
+    """The trials of a folder: `curves.csv` by global batch and rate, `step_seconds.csv` by workers and batch size.
+
+    With gradients averaged all trials of a global batch and a rate have one curve by steps, and a step takes as long
+    whatever the rate.
+    """
+    curves: dict[tuple[int, float], list[tuple[int, float]]] = {}
+    for row in _rows(folder / "curves.csv"):
+        loss = float(row["loss"]) if row["loss"] else math.nan
+        key = int(row["global_batch"]), float(row["learning_rate"])
+        curves.setdefault(key, []).append((int(row["images"]), loss))
+    trials = {}
+    for row in _rows(folder / "step_seconds.csv"):
+        workers, batch, seconds = int(row["workers"]), int(row["batch_size"]), float(row["seconds_per_step"])
+        for (whole, rate), points in curves.items():
+            if whole == workers * batch:
+                parameters = {"workers": workers, "batch_size": batch, "learning_rate": rate}
+                trials[f"{workers}-{batch}-{rate:g}"] = RecordedTrial(parameters, _timed(points, whole, seconds))
+    return trials
+
+
+def replay(
+    sweep: Sweep,
+    decides: Guide,
+    threshold: float | None,
+    together: int,
+    seed: int,
+    group_by: Sequence[str] = ("workers",),
+) -> Replayed:
+    """The sweep with so many trials at once, submitted in a random order; worker counts stay together, as in a plan."""
+    waiting = shuffled(sweep, seed)
+    running: list[tuple[float, int, str, int, float]] = []  # when its next point comes, a number, which, begun when
+    ended: list[Candidate] = []
+    now, spent, number = 0.0, 0.0, 0
+
+    def start() -> None:
+        nonlocal number
+        trial = decides.ordered({name: sweep[name].parameters for name in waiting})[0]
+        waiting.remove(trial)
+        points = sweep[trial].points
+        decides.begin(trial, points[-1].step, points[-1].images)
+        number += 1
+        heapq.heappush(running, (now + points[0].seconds, number, trial, 0, now))
+
+    while waiting and len(running) < together:
+        start()
+    while running:
+        now, _, trial, at, begun = heapq.heappop(running)
+        one = sweep[trial]
+        stops = decides.point(trial, one.points[at]) is not None
+        if not stops and at + 1 < one.length:
+            number += 1
+            heapq.heappush(running, (begun + one.points[at + 1].seconds, number, trial, at + 1, begun))
+            continue
+        spent += one.points[at].seconds
+        pruned = stops and at + 1 < one.length
+        ended.append(one.candidate(trial, at + 1, TrialState.PRUNED if pruned else None))
+        decides.learn([ended[-1]])
+        if waiting:
+            start()
+    return Replayed(spent, winners(ended, threshold, group_by))
+
+
+def grid_winners(
+    sweep: Sweep, threshold: float | None, group_by: Sequence[str] = ("workers",)
+) -> dict[Any, str | None]:
+    """Who wins when every trial runs to its end."""
+    return winners([one.candidate(trial) for trial, one in sweep.items()], threshold, group_by)
+
+
+def winners(candidates: Sequence[Candidate], threshold: float | None, group_by: Sequence[str]) -> dict[Any, str | None]:
+    """The winner of each group by its values."""
+    groups = best_per_group(candidates, threshold, group_by)
+    return {tuple(group.key.values()): group.winner.trial if group.winner else None for group in groups}
+
+
+def shuffled(sweep: Sweep, seed: int) -> list[str]:
+    """All trials in a random order, those of a worker count together."""
+    order = random.Random(seed)
+    by_workers: dict[Any, list[str]] = {}
+    for trial, one in sweep.items():
+        by_workers.setdefault(one.parameters.get("workers"), []).append(trial)
+    counts = list(by_workers)
+    order.shuffle(counts)
+    for block in by_workers.values():
+        order.shuffle(block)
+    return [trial for count in counts for trial in by_workers[count]]
+
+
+def _timed(points: Sequence[tuple[int, float]], whole: int, seconds: float) -> list[LossPoint]:
+    steps = [math.ceil(images / whole) for images, _ in points]
+    return [LossPoint(n, images, n * seconds, loss) for n, (images, loss) in zip(steps, points, strict=True)]
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

@@ -1,0 +1,141 @@
+"""Search and pruning on recorded sweeps: what they spend of the grid's training, and whether its winners stay."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import Row, add_arguments, alone, report, spread, versions
+from benchmarks.recorded import RecordedTrial, Replayed, Sweep, grid_winners, read_recorded, replay
+from sweeper.curve import LossPoint
+from sweeper.search import AreaGuide, Guide
+
+GROUP_BY = ("workers",)
+
+
+def prune_area(sweep: Sweep, threshold: float | None, floor: float = 0.0) -> Guide:
+    """`prune: area`, as the scheduler has it."""
+    return AreaGuide(parameters_of(sweep), threshold, "seconds", GROUP_BY, floor)
+
+
+def parameters_of(sweep: Sweep) -> Mapping[str, Mapping[str, Any]]:
+    """Of each trial."""
+    return {trial: one.parameters for trial, one in sweep.items()}
+
+
+def orders(
+    sweep: Sweep, make: Callable[[Sweep], Guide], threshold: float | None, together: int, count: int
+) -> list[Replayed]:
+    """As many replays, each in a random order of its own; over all cores."""
+    run = partial(_replay, sweep, make, threshold, together)
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool:
+        return list(pool.map(run, range(count), chunksize=max(1, count // 20)))
+
+
+def _replay(
+    sweep: Sweep, make: Callable[[Sweep], Guide], threshold: float | None, together: int, seed: int
+) -> Replayed:
+    return replay(sweep, make(sweep), threshold, together, seed, GROUP_BY)
+
+
+def rows_of(
+    name: str, sweep: Sweep, make: Callable[[Sweep], Guide], threshold: float | None, together: int, count: int
+) -> Iterator[Row]:
+    """What the replays spent, and in how many orders every group kept its winner."""
+    found = orders(sweep, make, threshold, together, count)
+    true, used = grid_winners(sweep, threshold, GROUP_BY), versions("numpy")
+    whole = sum(one.seconds for one in sweep.values())
+    up_to_divergence = sum(one.run_seconds for one in sweep.values())
+    for grid, seconds in (("grid", whole), ("grid, each up to its divergence", up_to_divergence)):
+        shares = [one.spent / seconds for one in found]
+        yield Row(f"{name}: seconds", statistics.mean(shares), "", grid, 1.0, None, count, spread(shares), used)
+    kept = sum(one.winners == true for one in found)
+    yield Row(f"{name}: orders with all winners", kept, "", "all", count, kept / count, count, 0.0, used)
+
+
+def decision_time(trials: int, points: int) -> Iterator[Row]:
+    """Milliseconds that a loss point's decision, and the choice of the next trial, take with so many trials known."""
+    sweep = synthetic(trials)
+    guide = prune_area(sweep, 1.5)
+    for trial, one in list(sweep.items())[: trials - 500]:
+        guide.begin(trial, one.points[-1].step, one.points[-1].images)
+        guide.learn([one.candidate(trial)])
+    waiting = dict(list(parameters_of(sweep).items())[trials - 500 :])
+    trial = next(iter(waiting))
+    guide.begin(trial, 10 * points, None)
+
+    def point() -> float:
+        begun = time.perf_counter()
+        for number in range(1, points + 1):
+            guide.point(trial, LossPoint(number, None, number / 1e6, 1.0))
+        return 1000 * (time.perf_counter() - begun) / points
+
+    def choice() -> float:
+        begun = time.perf_counter()
+        guide.ordered(waiting)
+        return 1000 * (time.perf_counter() - begun)
+
+    yield alone(f"a loss point's decision, {trials} trials known", "ms", point, 5, versions("numpy"))
+    yield alone(f"the choice of the next of 500, {trials} trials known", "ms", choice, 5, versions("numpy"))
+
+
+def synthetic(trials: int) -> dict[str, RecordedTrial]:
+    """Made-up curves over batch sizes and rates: higher rates fall faster, until they do not fall."""
+    batches, workers = (16, 32, 64, 128, 256), (1, 2, 4, 8)
+    each = math.ceil(trials / (len(batches) * len(workers)))
+    sweep = {}
+    for count in workers:
+        for batch in batches:
+            for number in range(each):
+                rate = 0.9 * (number + 1) / each
+                parameters = {"workers": count, "batch_size": batch, "learning_rate": rate}
+                sweep[f"{count}-{batch}-{number}"] = RecordedTrial(parameters, _falling(count, batch, rate))
+    return dict(list(sweep.items())[:trials])
+
+
+def _falling(workers: int, batch: int, rate: float, points: int = 20) -> Sequence[LossPoint]:
+    pace = rate if rate * batch * workers < 400 else 0.0
+    steps = 51_200 // (batch * workers)
+    return [
+        LossPoint(
+            step=max(1, steps * n // points),
+            images=51_200 * n // points,
+            seconds=steps * n / points * (1e-4 + 1e-6 * batch),
+            loss=2.3 * math.exp(-3 * pace * n / points),
+        )
+        for n in range(1, points + 1)
+    ]
+
+
+def main() -> None:
+    """Measure and report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_arguments(parser)
+    parser.add_argument("--recorded", type=Path, metavar="DIR", help="a recorded sweep; without it a made-up one")
+    parser.add_argument("--orders", type=int, default=200, help="random orders (default: 200)")
+    parser.add_argument("--threshold", type=float, default=1.5, help="qualifying minimum loss (default: 1.5)")
+    parser.add_argument("--floor", type=float, default=0.7, help="for the rows with a floor (default: 0.7)")
+    parser.add_argument("--together", type=int, default=4, help="trials at a time (default: 4)")
+    given = parser.parse_args()
+    sweep = read_recorded(given.recorded) if given.recorded else synthetic(120)
+    count = min(given.orders, 4) if given.quick else given.orders
+    rows: list[Row] = []
+    for floor in (0.0, given.floor):
+        name = f"prune: area, floor {floor:g}, {given.together} at once"
+        make = partial(prune_area, threshold=given.threshold, floor=floor)
+        rows += rows_of(name, sweep, make, given.threshold, given.together, count)
+    rows += decision_time(1000 if given.quick else 10_000, 1000)
+    report(rows, given.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,7 @@
+"""Stopping trials early: what can win no more."""
+
+from __future__ import annotations
+
+from sweeper.pruning.area import AreaPruner, Hopeless
+
+__all__ = ["AreaPruner", "Hopeless"]

@@ -1,0 +1,37 @@
+"""A live sweep with and without pruning: the same winners."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.processes import eventually
+from tests.sweeper.cli.commands import begin, others, rows
+
+SPEC = """
+name: pruned
+trial: {model: neuron, data: step-function, images: 120000, batch_size: 16, points: 40}
+space:
+  learning_rate: [0.0001, 0.1, 0.00001, 0.01]
+  workers: [1]
+objective: {over: images}
+prune: area
+"""
+
+
+def test_the_winner_is_that_of_the_whole_grid(spec: Path, tmp_path: Path) -> None:
+    answers = []
+    for prune in ("area", "none"):
+        process = begin("run", str(spec), "--executor", "local", "--json", "--set", f"prune={prune}")
+        out, err = process.communicate(timeout=280)
+        assert process.returncode == 0, err
+        answers.append([group["winner"]["parameters"] for group in json.loads(out)["groups"]])
+    assert answers[0] == answers[1]
+    ((pruned,),) = rows(tmp_path, "SELECT count(*) FROM trial WHERE state = 'pruned'")
+    assert pruned >= 1
+    ((reason, least),) = rows(tmp_path, "SELECT reason, min(points) FROM trial WHERE state = 'pruned'")
+    assert "its area will be " in reason
+    assert 2 <= least < 40
+    ended = rows(tmp_path, "SELECT count(*) FROM attempt WHERE state = 'pruned'")
+    assert ended == [(pruned,)]
+    assert eventually(lambda: not others(tmp_path))

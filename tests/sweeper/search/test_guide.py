@@ -1,0 +1,145 @@
+"""The guarantee: whatever the order and whoever runs beside whom, the winners are the grid's."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.recorded import RecordedTrial, Sweep, grid_winners, read_recorded, replay
+from benchmarks.search import parameters_of, prune_area, synthetic
+from sweeper.curve import LossPoint
+from sweeper.search import AreaGuide, Guide
+from sweeper.search.order import BestFirst
+
+
+def made_up(order: random.Random) -> dict[str, RecordedTrial]:
+    """A sweep of curves that fall, stay, rise, jump, end early or diverge; some alike to the last bit."""
+    trials: dict[str, RecordedTrial] = {}
+    for number in range(order.randint(1, 14)):
+        parameters = {"workers": order.choice([1, 2]), "batch_size": order.choice([8, 16]), "learning_rate": number + 1}
+        if trials and order.random() < 0.15:
+            other = order.choice(list(trials.values()))
+            trials[f"t{number}"] = RecordedTrial({**parameters, "workers": other.parameters["workers"]}, other.points)
+            continue
+        trials[f"t{number}"] = RecordedTrial(parameters, curve(order))
+    return trials
+
+
+def curve(order: random.Random) -> list[LossPoint]:
+    length = order.choice([1, 2, 3, 8, 20])
+    pace = order.choice([0.5, 1.0, 2.0])
+    kind = order.choice(["falls", "constant", "rises", "jumps", "diverges"])
+    loss, points = order.uniform(0.2, 3.0), []
+    for n in range(1, length + 1):
+        if kind == "falls":
+            loss *= order.uniform(0.7, 1.0)
+        elif kind == "rises":
+            loss *= 1.1
+        elif kind == "jumps":
+            loss = order.uniform(0.0, 3.0)
+        elif kind == "diverges" and n == length:
+            loss = order.choice([math.nan, math.inf])
+        points.append(LossPoint(n, 32 * n, pace * n, loss))
+    return points
+
+
+def lowest(sweep: Sweep) -> float:
+    return min((p.loss for one in sweep.values() for p in one.points if math.isfinite(p.loss)), default=0.0)
+
+
+@pytest.mark.parametrize("with_floor", [False, True])
+def test_the_winners_are_the_grids_in_a_thousand_random_sweeps_and_orders(with_floor: bool) -> None:
+    pruned = 0
+    for seed in range(1000):
+        order = random.Random(seed)
+        sweep, threshold = made_up(order), order.choice([None, 0.5, 1.5])
+        guide = prune_area(sweep, threshold, lowest(sweep) if with_floor else 0.0)
+        found = replay(sweep, guide, threshold, order.randint(1, 6), seed)
+        assert found.winners == grid_winners(sweep, threshold), seed
+        assert found.spent <= sum(one.run_seconds for one in sweep.values()) + 1e-9
+        pruned += found.spent < sum(one.run_seconds for one in sweep.values()) - 1e-9
+    assert pruned > 300
+
+
+def test_a_recorded_sweep_keeps_its_winners_for_less(recorded_data: Callable[[str], Path]) -> None:
+    sweep = read_recorded(recorded_data("recorded-sweep"))
+    assert len(sweep) == 216
+    true = grid_winners(sweep, 1.5)
+    assert true == {(1,): "1-256-0.4", (2,): "2-256-0.3", (4,): "4-128-0.3", (8,): "8-64-0.3"}
+    whole = sum(one.seconds for one in sweep.values())
+    for floor, most in ((0.0, 0.44), (0.7, 0.27)):
+        found = replay(sweep, prune_area(sweep, 1.5, floor), 1.5, 4, seed=1)
+        assert found.winners == true
+        assert found.spent < most * whole
+
+
+def test_without_pruning_everything_runs_in_the_order_of_the_plan() -> None:
+    sweep = synthetic(40)
+    found = replay(sweep, Guide(), 1.0, 3, seed=0)
+    assert found.winners == grid_winners(sweep, 1.0)
+    assert found.spent == pytest.approx(sum(one.run_seconds for one in sweep.values()))
+
+
+def guide_of(parameters: Mapping[str, Mapping[str, Any]]) -> AreaGuide:
+    return AreaGuide(parameters, 1.0, "seconds", ("workers",))
+
+
+GRID = {
+    f"{workers}-{batch}-{rate}": {"workers": workers, "batch_size": batch, "learning_rate": rate}
+    for workers in (1, 2)
+    for batch in (16, 64, 256)
+    for rate in (0.1, 0.2, 0.4)
+}
+
+
+def test_while_nothing_is_known_the_largest_batches_of_the_first_worker_count_come_first() -> None:
+    ordered = guide_of(GRID).ordered(GRID)
+    assert [GRID[trial]["workers"] for trial in ordered] == [1] * 9 + [2] * 9
+    assert [GRID[trial]["batch_size"] for trial in ordered[:9]] == [256] * 3 + [64] * 3 + [16] * 3
+    assert ordered[9:] == list(GRID)[9:]
+    assert guide_of(GRID).ordered({}) == []
+
+
+def test_short_neighbours_come_before_long_ones_and_good_ones_before_bad_ones() -> None:
+    order = BestFirst(GRID, ("workers",))
+    for batch, seconds in ((16, 1.0), (64, 2.0), (256, 9.0)):
+        order.ended(f"1-{batch}-0.2", 1.0, seconds)
+    waiting = [trial for trial in GRID if GRID[trial]["learning_rate"] == 0.1 and GRID[trial]["workers"] == 1]
+    assert order.ordered(waiting) == ["1-16-0.1", "1-64-0.1", "1-256-0.1"]
+    order = BestFirst(GRID, ("workers",))
+    for rate, area in ((0.1, 5.0), (0.4, 1.0)):
+        order.ended(f"1-64-{rate}", area, 1.0)
+    assert order.ordered(["1-256-0.1", "1-256-0.4"]) == ["1-256-0.4", "1-256-0.1"]
+
+
+def test_what_comes_later_is_put_in_order_by_what_was_known() -> None:
+    first = {trial: GRID[trial] for trial in GRID if GRID[trial]["batch_size"] != 16}
+    guide = guide_of(first)
+    sweep = {
+        trial: RecordedTrial(GRID[trial], [LossPoint(n, n, 0.1 * n * length, 0.5) for n in (1, 2)])
+        for trial, length in (("1-64-0.1", 1), ("1-256-0.1", 50))
+    }
+    guide.learn([one.candidate(trial) for trial, one in sweep.items()])
+    ordered = guide.ordered(GRID)
+    assert sorted(ordered[:9]) == sorted(list(GRID)[:9])
+    assert ordered.index("1-16-0.1") < ordered.index("1-256-0.2")
+
+
+def test_names_and_lacking_values_have_places_too() -> None:
+    trials: dict[str, dict[str, Any]] = {
+        "a": {"workers": 1, "exchange.method": "ring", "momentum": 0.0},
+        "b": {"workers": 1, "exchange.method": "nccl", "momentum": 0.9},
+        "c": {"workers": 1, "momentum": None},
+        "d": {"workers": 1, "exchange.method": "ring", "momentum": 0.8},
+    }
+    order = BestFirst(trials, ("workers",))
+    order.ended("a", 1.0, 1.0)
+    order.ended("b", 1.0, 5.0)
+    assert order.ordered(["c", "d"])[0] in ("c", "d")
+    assert order.ordered(["d"]) == ["d"]
+    assert parameters_of({}) == {}
