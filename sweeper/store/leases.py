@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -17,13 +16,12 @@ LEFT_BEHIND = "its scheduler has gone"
 _FORGOTTEN_AFTER = timedelta(days=7)  # a lease that ended so long ago needs no row: none is as good
 
 
-def add_scheduler(connection: Connection, host: str, process: str) -> str:
-    """Begin a lease; the id of its holder."""
-    now, scheduler_id = datetime.now(UTC), secrets.token_hex(6)
+def add_scheduler(connection: Connection, scheduler_id: str, host: str, process: str) -> None:
+    """Begin a lease, whose holder has this id."""
+    now = datetime.now(UTC)
     connection.execute(delete(tables.scheduler).where(tables.scheduler.c.lease_until < now - _FORGOTTEN_AFTER))
     values = {"id": scheduler_id, "host": host, "process": process, "started_at": now, "lease_until": now + LEASE}
     connection.execute(insert(tables.scheduler).values(values))
-    return scheduler_id
 
 
 def renew(connection: Connection, scheduler_id: str) -> bool:

@@ -38,13 +38,19 @@ def try_failed_again(connection: Connection, sweep_id: str) -> int:
 def extend(connection: Connection, sweep_id: str, trials: Sequence[TrialSpec]) -> list[TrialSpec]:
     """Add those trials that the sweep has not yet, behind the others; these."""
     trial = tables.trial.c
-    known = set(connection.execute(select(trial.id).where(trial.sweep_id == sweep_id)).scalars())
-    new = [one for one in trials if statements.trial_id(sweep_id, one) not in known]
+    new = missing(connection, sweep_id, trials)
     last = connection.execute(select(func.max(trial.position)).where(trial.sweep_id == sweep_id)).scalar() or 0
     if new:
         rows = [statements.new_trial(sweep_id, position, one) for position, one in enumerate(new, last + 1)]
         connection.execute(insert(tables.trial), rows)
     return new
+
+
+def missing(connection: Connection, sweep_id: str, trials: Sequence[TrialSpec]) -> list[TrialSpec]:
+    """Those trials that the sweep does not have."""
+    trial = tables.trial.c
+    known = set(connection.execute(select(trial.id).where(trial.sweep_id == sweep_id)).scalars())
+    return [one for one in trials if statements.trial_id(sweep_id, one) not in known]
 
 
 def delete_sweep(connection: Connection, sweep_id: str) -> None:

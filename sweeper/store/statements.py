@@ -118,6 +118,8 @@ def _copy_points(connection: Connection, trial_id: str, attempt: int, points: Se
             for point in points:
                 copy.write_row((trial_id, attempt, point.step, point.images, point.seconds, point.loss))
     except psycopg.Error as error:
+        if driver.closed:
+            connection.invalidate()
         raise DatabaseError(statement, None, error) from error
 
 

@@ -25,11 +25,12 @@ def evaluated(step: int, accuracy: float = 0.5, loss: float = 1.25) -> Evaluatio
 
 @contextmanager
 def statements() -> Iterator[list[str]]:
-    """What is said to any database meanwhile."""
+    """What is asked of any database meanwhile."""
     said: list[str] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        said.append(statement)
+        if statement != "BEGIN":
+            said.append(statement)
 
     event.listen(Engine, "before_cursor_execute", note)
     yield said

@@ -1,4 +1,4 @@
-"""Several processes that do the same to one store at the same moment."""
+"""Several processes that work on one store at the same moment."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
+from sweeper.curve import LossPoint, summarize
 from sweeper.plan import plan
 from sweeper.spec import parse_spec
 from sweeper.store import open_store
+from sweeper.trial import TrialState
 
 PROCESSES = 3
+CLAIMERS, WRITERS, BATCHES = 20, 32, 4
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _barriers: list[Callable[[], int]] = []  # in a process of the pool: the one that all of them wait at
@@ -21,22 +24,23 @@ _barriers: list[Callable[[], int]] = []  # in a process of the pool: the one tha
 class Together:
     """A pool of processes; a call is made once in each, all beginning together."""
 
-    def __init__(self, pool: ProcessPoolExecutor) -> None:
-        self._pool = pool
+    def __init__(self, pool: ProcessPoolExecutor, count: int) -> None:
+        self._pool, self._count = pool, count
 
     def __call__(self, function: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> list[_R]:
         """What each process returned; raises what one of them raised."""
-        calls = [self._pool.submit(function, *args, **kwargs) for _ in range(PROCESSES)]
-        return [call.result(timeout=60) for call in calls]
+        calls = [self._pool.submit(function, *args, **kwargs) for _ in range(self._count)]
+        return [call.result(timeout=120) for call in calls]
 
 
 @contextmanager
-def processes() -> Iterator[Together]:
-    """Fresh processes, as of different programs: nothing is inherited but the arguments."""
-    context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(PROCESSES)
-    with ProcessPoolExecutor(PROCESSES, context, _meet_at, (barrier.wait,)) as pool:
-        yield Together(pool)
+def processes(count: int = PROCESSES) -> Iterator[Together]:
+    """Fresh processes, as of different programs: nothing of the tests' own state is inherited."""
+    multiprocessing.get_context("forkserver").set_forkserver_preload([__name__])
+    context = multiprocessing.get_context("spawn" if count == PROCESSES else "forkserver")
+    barrier = context.Barrier(count)
+    with ProcessPoolExecutor(count, context, _meet_at, (barrier.wait,)) as pool:
+        yield Together(pool, count)
 
 
 def _meet_at(barrier: Callable[[], int]) -> None:
@@ -50,6 +54,33 @@ def claim_all(url: str, trial_ids: Sequence[str]) -> list[str]:
     won = [trial_id for trial_id in trial_ids if store.claim(trial_id) is not None]
     store.close()
     return won
+
+
+def run_all(url: str, sweep_id: str) -> list[str]:
+    """Claim, report and finish trials until none is left; the ids of those that this process ran."""
+    store = open_store(url)
+    _barriers[0]()
+    scheduler = store.add_scheduler("host", "process")
+    won = []
+    for trial in store.trials(sweep_id):
+        attempt = store.claim(trial.id, scheduler_id=scheduler)
+        if attempt is None:
+            continue
+        store.start_attempt(trial.id, attempt, 0.1, 0.2, {"device": "cpu"})
+        points = reported(trial.position)
+        for first in range(0, len(points), len(points) // BATCHES):
+            store.add_points(trial.id, attempt, points[first : first + len(points) // BATCHES])
+            store.renew_lease(scheduler)
+        store.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points), phases={"compute": 1.0})
+        won.append(trial.id)
+    store.end_lease(scheduler)
+    store.close()
+    return won
+
+
+def reported(position: int) -> list[LossPoint]:
+    """The curve that `run_all` records for the trial at this place of the plan."""
+    return [LossPoint(step, 32 * step, step / 7, (1 + position) / step) for step in range(1, 10 * BATCHES + 1)]
 
 
 def open_and_add(url: str) -> str:

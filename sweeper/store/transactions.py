@@ -1,0 +1,119 @@
+"""Transactions: begun, repeated while the database is away or busy, and never twice what was recorded once."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+
+from sweeper.errors import LostTrialError, StoreError
+from sweeper.store.turns import turns_of
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+_PATIENCE_S = 50.0  # less than a lease: whoever comes back in time still holds what it runs
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
+_GOING_AWAY = ("57P01", "57P02", "57P03")  # PostgreSQL's codes for a server that is shut down, crashes, or comes up
+
+
+class Transactions:
+    """Runs functions of a connection as transactions of one database."""
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self._engine, self._name = engine, name
+        self._sqlite = engine.dialect.name == "sqlite"
+        self._turns = turns_of(Path(engine.url.database or "")) if self._sqlite else None
+        self._gave_up = False
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """What `work` returns, which sees one state of the database."""
+        return self._run(work, "BEGIN", None)
+
+    def write(self, work: Callable[[Connection], T], is_recorded: Callable[[Connection, T], bool] | None = None) -> T:
+        """What `work` returns, when all that it wrote is recorded.
+
+        Where the connection is lost `work` is called again, on another one. When it is lost while the database says
+        whether it has recorded all, it may have: `is_recorded` then tells so, given what `work` had returned. Without
+        it `work` must be one that may be done twice.
+        """
+        with self._turn():
+            return self._run(work, "BEGIN IMMEDIATE", is_recorded)
+
+    def _turn(self) -> AbstractContextManager[None]:
+        return self._turns.turn() if self._turns else nullcontext()
+
+    def _run(
+        self, work: Callable[[Connection], T], begin: str, is_recorded: Callable[[Connection, T], bool] | None
+    ) -> T:
+        # Whoever has waited in vain once gives the next transactions one try each, until one succeeds.
+        deadline = time.monotonic() + (0.0 if self._gave_up else _PATIENCE_S)
+        pause_s = _FIRST_PAUSE_S
+        unsure: list[T] = []  # what `work` returned before a commit that was not confirmed
+        while True:
+            try:
+                answer = self._try(work, begin, is_recorded, unsure)
+            except LostTrialError:
+                if not unsure or time.monotonic() > deadline:
+                    raise
+            except (SQLAlchemyError, OverflowError, UnicodeError) as error:  # the latter two from SQLite's driver
+                # A refusal of what may be recorded already is, most likely, because it is by now.
+                passes = _passes(error) or (bool(unsure) and isinstance(error, IntegrityError))
+                if not passes or time.monotonic() > deadline:
+                    self._gave_up = passes
+                    raise self._refusal(error) from error
+                if pause_s == _FIRST_PAUSE_S:
+                    logger.warning("store %s: %s; trying again", self._name, _cause(error))
+            else:
+                self._gave_up = False
+                return answer
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _try(
+        self,
+        work: Callable[[Connection], T],
+        begin: str,
+        is_recorded: Callable[[Connection, T], bool] | None,
+        unsure: list[T],
+    ) -> T:
+        with self._engine.connect() as connection, connection.begin() as transaction:
+            if self._sqlite:  # its driver begins a transaction at the first change only, when others may be at it
+                connection.exec_driver_sql(begin)
+            if is_recorded and unsure and is_recorded(connection, unsure[0]):
+                return unsure[0]
+            answer = work(connection)
+            if is_recorded:
+                unsure[:] = [answer]
+            transaction.commit()
+        return answer
+
+    def _refusal(self, error: Exception) -> StoreError:
+        return StoreError(
+            f"store {self._name}: {_cause(error)}",
+            "check the disk, the permissions and the server; what is written stays",
+        )
+
+
+def _passes(error: Exception) -> bool:
+    """Whether the database did not take part: it is away, going away, coming up, or busy."""
+    if not isinstance(error, DBAPIError):
+        return False
+    if isinstance(error.orig, sqlite3.Error):
+        return getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+    state = getattr(error.orig, "sqlstate", None)
+    from psycopg import OperationalError
+
+    # Without a code it comes from the client's side: no connection, or one that broke.
+    return state in _GOING_AWAY or (state is None and isinstance(error.orig, OperationalError))
+
+
+def _cause(error: Exception) -> str:
+    return " ".join(str(getattr(error, "orig", None) or error).split())
