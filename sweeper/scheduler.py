@@ -187,6 +187,10 @@ class Scheduler:
             # One that is not held any more was given to another, while this process or its machine slept.
             if stopping or held.get(trial_id) != running.trial.attempt:
                 self._executor.stop(trial_id)
+        known = self._running.keys() | {running.trial.id for running, _ in self._over}
+        for trial_id in held.keys() - known:
+            # A claim that was recorded, though a lost connection made it look as if it had not been.
+            self._store.release(trial_id, held[trial_id], INTERRUPTED)
         return True
 
     def _start_those_that_fit(self, waiting: list[TrialRecord]) -> list[TrialRecord]:

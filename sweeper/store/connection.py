@@ -18,6 +18,7 @@ from sweeper.store.network import warn_of_network
 
 SCHEMA_HEAD = "0003"
 _BUSY_TIMEOUT_S = 30
+_CONNECT_TIMEOUT_S = 10  # of a server that does not answer at all; the driver's own is two minutes
 _BUSY_PAUSE_S = 0.01
 
 
@@ -103,7 +104,9 @@ def _parse(url: str) -> URL:
 
 
 def _arguments(url: URL) -> dict[str, Any]:
-    return {"timeout": _BUSY_TIMEOUT_S} if url.get_backend_name() == "sqlite" else {}
+    if url.get_backend_name() == "sqlite":
+        return {"timeout": _BUSY_TIMEOUT_S}
+    return {"connect_timeout": url.query.get("connect_timeout", _CONNECT_TIMEOUT_S)}
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

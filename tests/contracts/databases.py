@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,8 +27,32 @@ class PostgresServer:
 
     def __init__(self, folder: Path) -> None:
         self._server = get_server(folder, cleanup_mode="delete")
-        self.processes = psutil.Process(self._server.get_pid()).children(recursive=True)
-        self.processes.append(psutil.Process(self._server.get_pid()))
+        self.processes: list[psutil.Process] = []
+        self._note_processes()
+
+    @property
+    def url(self) -> str:
+        """Of its database, as it is."""
+        return str(self._server.get_uri())
+
+    @property
+    def socket(self) -> Path:
+        """The socket at which it listens."""
+        info = self._server.get_postmaster_info()
+        return Path(str(info.socket_dir)) / f".s.PGSQL.{info.port}"
+
+    def restart(self, signal_to_end: signal.Signals, away_s: float = 0.0) -> None:
+        """End it, by SIGINT (which closes connections) or SIGQUIT (as a crash), and start it again after a while."""
+        postmaster = psutil.Process(self._server.get_pid())
+        postmaster.send_signal(signal_to_end)
+        assert eventually(lambda: not any(process.is_running() for process in self.processes))
+        time.sleep(away_s)
+        self._server.ensure_postgres_running()
+        self._note_processes()
+
+    def _note_processes(self) -> None:
+        postmaster = psutil.Process(self._server.get_pid())
+        self.processes = [postmaster, *postmaster.children(recursive=True)]
 
     @contextmanager
     def fresh_url(self) -> Iterator[str]:

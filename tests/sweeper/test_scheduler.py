@@ -616,6 +616,20 @@ def test_an_end_that_comes_after_the_trial_was_given_to_another_does_not_count(s
     assert not watcher.ended
 
 
+def test_a_claim_that_was_recorded_unbeknown_is_given_back_and_run(store: Store) -> None:
+    sweep = submit(store, workers=[1], batch_size=[16, 32])
+    last = store.trials(sweep)[1]
+
+    class Forgetful(Watcher):
+        def trial_started(self, trial: TrialRecord) -> None:
+            if not self.started:
+                store.claim(last.id, scheduler_id=trial.scheduler_id)
+            super().trial_started(trial)
+
+    Scheduler(store, ScriptedExecutor(), Forgetful(), TickingClock()).run(sweep)
+    assert [(t.state, t.attempt) for t in store.trials(sweep)] == [(TrialState.COMPLETED, 1), (TrialState.COMPLETED, 2)]
+
+
 def test_a_wish_to_stop_reaches_what_runs(store: Store) -> None:
     sweep = submit(store, workers=[1], batch_size=[8, 16, 32])
     stopped: list[str] = []
