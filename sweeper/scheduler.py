@@ -123,8 +123,10 @@ class Scheduler:
             self._run_all(sweep_id)
         except BaseException:
             # First what was recorded, then the gangs: ending these may take a while, or not come to an end itself.
-            self._give_back()
-            self._executor.close()
+            try:
+                self._give_back()
+            finally:
+                self._executor.close()
             raise
         finally:
             with contextlib.suppress(StoreError):
@@ -363,13 +365,20 @@ class Scheduler:
             self._record_ends()
         except StoreError:
             self._running |= {running.trial.id: running for running, _ in self._over}  # as if it had not ended
+        refusals: dict[str, StoreError] = {}
         for running in list(self._running.values()):
             for write in (self._write, self._release):
                 try:
                     write(running)
                 except StoreError as error:
-                    logger.error("trial %s: not all could be recorded: %s", running.trial.id, error)
+                    refusals[running.trial.id] = error
         self._running.clear()
+        if refusals:
+            logger.error(
+                "%d trials are not recorded to their end, for the store refuses; `sweeper resume` runs them again (%s)",
+                len(refusals),
+                next(iter(refusals.values())).message,
+            )
 
 
 def _shape(trial: TrialRecord) -> Shape:

@@ -22,6 +22,7 @@ T = TypeVar("T")
 _PATIENCE_S = 50.0  # less than a lease: whoever comes back in time still holds what it runs
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
 _GOING_AWAY = ("57P01", "57P02", "57P03")  # PostgreSQL's codes for a server that is shut down, crashes, or comes up
+_DISK_FULL = "53100"
 
 
 class Transactions:
@@ -96,10 +97,8 @@ class Transactions:
         return answer
 
     def _refusal(self, error: Exception) -> StoreError:
-        return StoreError(
-            f"store {self._name}: {_cause(error)}",
-            "check the disk, the permissions and the server; what is written stays",
-        )
+        remedy = "make room on its disk" if _is_full(error) else "check the disk, the permissions and the server"
+        return StoreError(f"store {self._name}: {_cause(error)}", f"{remedy}; what is written stays")
 
 
 def _passes(error: Exception) -> bool:
@@ -113,6 +112,12 @@ def _passes(error: Exception) -> bool:
 
     # Without a code it comes from the client's side: no connection, or one that broke.
     return state in _GOING_AWAY or (state is None and isinstance(error.orig, OperationalError))
+
+
+def _is_full(error: Exception) -> bool:
+    original = getattr(error, "orig", None)
+    codes = getattr(original, "sqlite_errorcode", None), getattr(original, "sqlstate", None)
+    return codes[0] == sqlite3.SQLITE_FULL or codes[1] == _DISK_FULL
 
 
 def _cause(error: Exception) -> str:

@@ -26,6 +26,7 @@ class PostgresServer:
     """A running server whose database is emptied for each test: making a new one takes ten times as long."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._server = get_server(folder, cleanup_mode="delete")
         self.processes: list[psutil.Process] = []
         self._note_processes()
