@@ -116,7 +116,8 @@ def _copy_points(connection: Connection, trial_id: str, attempt: int, points: Se
         with driver.cursor() as cursor, cursor.copy(statement) as copy:
             copy.set_types(list(types.values()))
             for point in points:
-                copy.write_row((trial_id, attempt, point.step, point.images, point.seconds, point.loss))
+                numbers = map(tables.without_sign_of_zero, (point.seconds, point.loss))
+                copy.write_row((trial_id, attempt, point.step, point.images, *numbers))
     except psycopg.Error as error:
         if driver.closed:
             connection.invalidate()

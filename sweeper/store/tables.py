@@ -36,24 +36,40 @@ metadata = MetaData(
 )
 
 # JSON text keeps the order of its keys and every digit of a float on both databases; PostgreSQL's JSONB does neither.
-Double = Float(53)
+_DOUBLE = Float(53)
+
+
+def without_sign_of_zero(value: float) -> float:
+    """-0.0 as 0.0, which is what SQLite makes of it: both databases give the same."""
+    return value + 0.0
+
+
+class Double(TypeDecorator[float]):
+    """A double, the same to the last bit on both databases."""
+
+    impl = _DOUBLE
+    cache_ok = True
+
+    def process_bind_param(self, value: float | None, dialect: Dialect) -> float | None:
+        """A zero has no sign."""
+        return None if value is None else without_sign_of_zero(value)
 
 
 class Loss(TypeDecorator[float]):
     """A loss of any kind, NaN and infinities too. SQLite has no NaN and keeps it as NULL."""
 
-    impl = Double
+    impl = _DOUBLE
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> Any:
         """PostgreSQL's own double holds them all."""
-        return dialect.type_descriptor(postgresql.DOUBLE_PRECISION() if dialect.name == "postgresql" else Double)
+        return dialect.type_descriptor(postgresql.DOUBLE_PRECISION() if dialect.name == "postgresql" else _DOUBLE)
 
     def process_bind_param(self, value: float | None, dialect: Dialect) -> float | None:
-        """NaN becomes NULL where the database cannot hold it."""
-        if value is not None and math.isnan(value) and dialect.name == "sqlite":
+        """NaN becomes NULL where the database cannot hold it; a zero has no sign."""
+        if value is None or (math.isnan(value) and dialect.name == "sqlite"):
             return None
-        return value
+        return without_sign_of_zero(value)
 
     def process_result_value(self, value: float | None, dialect: Dialect) -> float | None:
         """NULL is NaN: the column holds no missing losses."""
