@@ -23,13 +23,13 @@ LEARNING_RATE = "learning_rate"
 
 
 class Outcome(StrEnum):
-    """What came of a trial at a threshold; the better first, NOT_RUN covering all that has no area to show."""
+    """What came of a trial at a threshold; the better first, NO_RESULT covering all that has no area to show."""
 
     QUALIFIED = "qualified"
     ABOVE_THRESHOLD = "above the threshold"
     DIVERGED = "diverged"
     OVERSUBSCRIBED = "oversubscribed"
-    NOT_RUN = "not run"
+    NO_RESULT = "no result"
 
 
 class TrialRow(NamedTuple):
@@ -228,14 +228,14 @@ def accuracy_table(store: Store, trials: TrialTable) -> AccuracyTable:
 
 
 def outcome(trial: Candidate, threshold: float | None) -> Outcome:
-    """What came of a trial; a complete curve without an area over the candidate's axis counts as not run."""
+    """What came of a trial; a complete curve without an area over the candidate's axis counts as no result."""
     if qualifies(trial, threshold):
         return Outcome.QUALIFIED
     if trial.state is TrialState.DIVERGED or (trial.complete and not trial.finite):
         return Outcome.DIVERGED
     if trial.complete and trial.oversubscribed and trial.area is None:
         return Outcome.OVERSUBSCRIBED
-    return Outcome.ABOVE_THRESHOLD if trial.complete and trial.area is not None else Outcome.NOT_RUN
+    return Outcome.ABOVE_THRESHOLD if trial.complete and trial.area is not None else Outcome.NO_RESULT
 
 
 def _row(trial: Candidate, threshold: float | None, batch_name: str, others: Sequence[str], winner: bool) -> TrialRow:

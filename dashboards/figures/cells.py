@@ -39,8 +39,8 @@ class Cell:
 
     @property
     def letter(self) -> str:
-        """Why a cell that is not run is not; empty for all others and for a cell without trials."""
-        unseen = self.outcome is Outcome.NOT_RUN and self.state is not None
+        """Why a cell has no result; empty for all others and for a cell without trials."""
+        unseen = self.outcome is Outcome.NO_RESULT and self.state is not None
         return LETTERS[self.state][0] if unseen and self.state in LETTERS else ""
 
 
@@ -74,10 +74,10 @@ def cell(rows: Sequence[TrialRow]) -> Cell:
     """What a cell shows of its trials (repeats, or further swept fields): the best one.
 
     The smallest area among the qualified; where none is, the smallest among those above the threshold; else a
-    diverged one; else one that is not run, a failed one first.
+    diverged one; else one without a result, a failed one first.
     """
     if not rows:
-        return Cell(Outcome.NOT_RUN, None, None, 0, False)
+        return Cell(Outcome.NO_RESULT, None, None, 0, False)
     best = min(rows, key=_place)
     return Cell(best.outcome, _shown_area(best), best.state, len(rows), best.winner)
 

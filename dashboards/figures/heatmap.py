@@ -32,7 +32,7 @@ _LOOKS: dict[Outcome, tuple[str, str, str]] = {  # face (a qualified cell's only
     Outcome.ABOVE_THRESHOLD: ("#e3e5e8", "////", "#c4c8cd"),
     Outcome.DIVERGED: ("white", "xxxx", "#9a9fa6"),
     Outcome.OVERSUBSCRIBED: ("white", "\\\\\\\\", "#9a9fa6"),
-    Outcome.NOT_RUN: ("#f7f7f7", "..", "#c9ccd0"),
+    Outcome.NO_RESULT: ("#f7f7f7", "..", "#c9ccd0"),
 }
 
 
@@ -41,7 +41,7 @@ def draw_heatmap(table: TrialTable) -> Figure:
     """The area of each batch size and learning rate, one panel per group in numeric order.
 
     Colour tells the areas of qualified trials; cells above the threshold keep their number on grey, diverged ones are
-    crossed out, oversubscribed ones hatched, those that have not run are dotted, with a letter for the reason. The
+    crossed out, oversubscribed ones hatched, those without a result are dotted, with a letter for the reason. The
     group's winner has an outline and a star. Where several trials share a cell (repeats, further swept fields) it
     shows the best of them, and in small type how many they are.
 
@@ -147,7 +147,7 @@ def _legend(cells: Sequence[Cell]) -> list[Artist]:
         if outcome is Outcome.OVERSUBSCRIBED and outcome not in seen:
             continue  # few sweeps have any
         name = str(outcome)
-        if outcome is Outcome.NOT_RUN:
+        if outcome is Outcome.NO_RESULT:
             states = {cell.state for cell in cells if cell.letter}
             reasons = [f"{letter} {meaning}" for state, (letter, meaning) in LETTERS.items() if state in states]
             name = ": ".join([name, ", ".join(reasons)]) if reasons else name

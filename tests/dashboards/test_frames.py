@@ -97,7 +97,7 @@ def test_a_threshold_of_zero_is_a_threshold(store: Store, sweep: SweepRecord) ->
 def test_what_has_no_result_is_not_run(store: Store, state: TrialState) -> None:
     sweep = run(store, {"learning_rate": [0.1]}, lambda _: state)
     (row,) = trial_table(store, sweep).rows
-    assert (row.outcome, row.state, row.area) == (Outcome.NOT_RUN, state, None)
+    assert (row.outcome, row.state, row.area) == (Outcome.NO_RESULT, state, None)
 
 
 def test_without_a_threshold_every_complete_curve_qualifies(store: Store) -> None:

@@ -21,7 +21,7 @@ def row(outcome: Outcome, area: float | None = None, state: TrialState = TrialSt
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ([], Cell(Outcome.NOT_RUN, None, None, 0, False)),
+        ([], Cell(Outcome.NO_RESULT, None, None, 0, False)),
         ([row(Outcome.QUALIFIED, 3.0)], Cell(Outcome.QUALIFIED, 3.0, TrialState.COMPLETED, 1, False)),
         (
             [row(Outcome.ABOVE_THRESHOLD, 1.0), row(Outcome.QUALIFIED, 3.0), row(Outcome.QUALIFIED, 2.0)],
@@ -32,14 +32,14 @@ def row(outcome: Outcome, area: float | None = None, state: TrialState = TrialSt
             Cell(Outcome.ABOVE_THRESHOLD, 1.0, TrialState.COMPLETED, 2, False),
         ),
         (
-            [row(Outcome.NOT_RUN, state=TrialState.FAILED), row(Outcome.DIVERGED, state=TrialState.DIVERGED)],
+            [row(Outcome.NO_RESULT, state=TrialState.FAILED), row(Outcome.DIVERGED, state=TrialState.DIVERGED)],
             Cell(Outcome.DIVERGED, None, TrialState.DIVERGED, 2, False),
         ),
         (
-            [row(Outcome.NOT_RUN, state=TrialState.PENDING), row(Outcome.NOT_RUN, state=TrialState.FAILED)],
-            Cell(Outcome.NOT_RUN, None, TrialState.FAILED, 2, False),
+            [row(Outcome.NO_RESULT, state=TrialState.PENDING), row(Outcome.NO_RESULT, state=TrialState.FAILED)],
+            Cell(Outcome.NO_RESULT, None, TrialState.FAILED, 2, False),
         ),
-        ([row(Outcome.NOT_RUN, 7.0, TrialState.PRUNED)], Cell(Outcome.NOT_RUN, None, TrialState.PRUNED, 1, False)),
+        ([row(Outcome.NO_RESULT, 7.0, TrialState.PRUNED)], Cell(Outcome.NO_RESULT, None, TrialState.PRUNED, 1, False)),
     ],
 )
 def test_a_cell_shows_the_best_of_its_trials(rows: list[TrialRow], expected: Cell) -> None:
@@ -58,7 +58,7 @@ def test_a_cell_shows_the_best_of_its_trials(rows: list[TrialRow], expected: Cel
     ],
 )
 def test_a_letter_says_why_a_cell_has_not_run(state: TrialState, letter: str) -> None:
-    assert cell([row(Outcome.NOT_RUN, state=state)]).letter == letter
+    assert cell([row(Outcome.NO_RESULT, state=state)]).letter == letter
 
 
 def test_no_letter_where_there_is_a_result_or_no_trial() -> None:
@@ -84,7 +84,7 @@ def test_settings_that_a_group_lacks_are_cells_that_have_not_run(store: Store) -
         for workers, size in ((1, 16), (1, 32), (2, 32))
     ]
     _, two = grids(trial_table(store, store.find_sweep(store.add_import("logs", given))))
-    assert [line[0].outcome for line in two.cells] == [Outcome.NOT_RUN, Outcome.QUALIFIED]
+    assert [line[0].outcome for line in two.cells] == [Outcome.NO_RESULT, Outcome.QUALIFIED]
     assert two.cells[0][0].count == 0
 
 

@@ -75,7 +75,7 @@ def test_heatmap_names_all_looks_in_its_legend(store: Store) -> None:
         "qualified",
         "above the threshold",
         "diverged",
-        "not run: F failed, R running, W waiting",
+        "no result: F failed, R running, W waiting",
         "smallest area of the qualified",
     ]
     assert {"F", "W", "R"} <= set(texts(figure))
