@@ -8,21 +8,21 @@ import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from typing import Protocol
 
 from engine.protocol import Ended, Evaluated, Failed, Point, Ready, Started
-from sweeper.curve import CurveSummary, LossPoint, summarize
+from sweeper.curve import LossPoint, summarize
 from sweeper.errors import LostTrialError, StoreError
-from sweeper.gangs.base import Capacity, Executor, Job, JobEvent, Seats, seats_of
+from sweeper.gangs.base import Capacity, Executor, JobEvent, Seats
 from sweeper.owner import is_gone, this_machine, this_process
-from sweeper.paths import checkpoints_folder, gang_log
+from sweeper.paths import gang_log
+from sweeper.running import Running, ended_record, evaluation_record, gang_record, is_marked, job_for, shape_of
 from sweeper.search import Guide
-from sweeper.seating import Shape, check_shapes, seats_for
+from sweeper.seating import check_shapes, seats_for
 from sweeper.slots import Slots
 from sweeper.spec import Limits
-from sweeper.store import EvaluationRecord, GangRecord, Store, TrialRecord
+from sweeper.store import Store, TrialRecord
 from sweeper.trial import TrialState
 
 logger = logging.getLogger(__name__)
@@ -52,18 +52,6 @@ class Observer(Protocol):
 
     def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
         """A trial's attempt has failed, and the trial waits for its next one."""
-
-
-@dataclass
-class _Running:
-    """A claimed trial: its points so far, and how many of them the store has."""
-
-    trial: TrialRecord
-    points: list[LossPoint] = field(default_factory=list)
-    written: int = 0
-    written_at: float = 0.0
-    trains: bool = False
-    hopeless: str = ""  # why it was asked to stop, as far as it was pruned
 
 
 class Scheduler:
@@ -98,10 +86,10 @@ class Scheduler:
         self._failures: Counter[str] = Counter()
         self._slots = Slots()
         self._again: list[TrialRecord] = []
-        self._over: deque[tuple[_Running, Ended]] = deque()  # ended, and not recorded yet
+        self._over: deque[tuple[Running, Ended]] = deque()  # ended, and not recorded yet
         self._scheduler_id: str | None = None
         self._looked_at = -math.inf
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, Running] = {}
         self._seats_freed = True
 
     def run(self, sweep_id: str) -> None:
@@ -216,12 +204,12 @@ class Scheduler:
 
     def _need(self, trial: TrialRecord) -> Seats:
         """What a trial's gang takes: what its ranks ask for, or what a host has of it where they may share."""
-        return seats_for(_shape(trial), self._capacity, oversubscribe=self._oversubscribe)
+        return seats_for(shape_of(trial), self._capacity, oversubscribe=self._oversubscribe)
 
     def _see_that_some_can_start(self, waiting: Sequence[TrialRecord]) -> None:
         left = [trial for trial in waiting if self._capacity.can_ever_seat(self._need(trial))]
         if not left:
-            check_shapes(map(_shape, waiting), self._capacity)
+            check_shapes(map(shape_of, waiting), self._capacity)
         if all(self._slots.set_aside(trial.workers) for trial in left):
             raise self._slots.error(left[0].workers)
 
@@ -231,24 +219,9 @@ class Scheduler:
         if attempt is None:
             return False
         claimed = replace(trial, state=TrialState.RUNNING, attempt=attempt, scheduler_id=self._scheduler_id)
-        self._running[trial.id] = _Running(claimed, written_at=self._clock())
+        self._running[trial.id] = Running(claimed, written_at=self._clock())
         self._observer.trial_started(claimed)
-        need, (workers, cpus, gpus) = self._need(trial), _shape(trial)
-        self._executor.start(
-            Job(
-                trial_id=trial.id,
-                attempt=attempt,
-                workers=workers,
-                cpus_per_worker=cpus,
-                gpus_per_worker=gpus,
-                granted=None if need == seats_of(workers, cpus, gpus) else (need.cpus, need.gpus),
-                config=trial.config,
-                log=str(gang_log(trial.id, attempt)),
-                limit_s=self._limits.trial_seconds,
-                stall_s=self._limits.stall_seconds,
-                checkpoints=str(checkpoints_folder(trial.id)) if trial.config.get("checkpoint_every") else "",
-            )
-        )
+        self._executor.start(job_for(claimed, self._need(trial), self._limits))
         return True
 
     def _handle(self, happened: JobEvent) -> None:
@@ -258,8 +231,8 @@ class Scheduler:
         trial, event = running.trial, happened.event
         match event:
             case Ready():
-                gang = _gang_record(happened, event, trial.sweep_id)
-                marked = _is_marked(trial, happened.shared)
+                gang = gang_record(happened, event, trial.sweep_id)
+                marked = is_marked(trial, happened.shared)
                 changed = marked if marked != trial.oversubscribed else None
                 self._store.assign_gang(trial.id, trial.attempt, gang, happened.log, changed)
                 running.trial = replace(trial, oversubscribed=marked)
@@ -277,7 +250,7 @@ class Scheduler:
                     running.hopeless = str(hopeless)
                     self._executor.stop(trial.id)
             case Evaluated():
-                self._store.add_evaluation(trial.id, trial.attempt, _evaluation_record(event))
+                self._store.add_evaluation(trial.id, trial.attempt, evaluation_record(event))
             case Ended():
                 self._over.append((running, event))
                 self._leave_seats(trial)
@@ -293,7 +266,7 @@ class Scheduler:
 
     def _finish(
         self,
-        running: _Running,
+        running: Running,
         state: TrialState,
         reason: str,
         traceback: str = "",
@@ -306,7 +279,7 @@ class Scheduler:
             self._store.finish(
                 trial.id, trial.attempt, state, summary, reason=reason, traceback=traceback, phases=phases
             )
-            ended = _ended(trial, state, reason, summary)
+            ended = ended_record(trial, state, reason, summary)
             self._guide.learn([ended.candidate(self._guide.over)] if self._guide.over else [])
             self._observer.trial_ended(ended)
         except LostTrialError:
@@ -331,7 +304,7 @@ class Scheduler:
         self._failures[trial.id] += 1
         return self._failures[trial.id] <= self._retries and not self._store.stop_is_asked(trial.sweep_id)
 
-    def _try_again(self, running: _Running, failed: Failed) -> None:
+    def _try_again(self, running: Running, failed: Failed) -> None:
         trial = running.trial
         self._write(running)
         self._store.release(trial.id, trial.attempt, failed.reason, TrialState.FAILED, failed.traceback)
@@ -348,12 +321,12 @@ class Scheduler:
                 self._write(running)
                 running.written_at = now
 
-    def _write(self, running: _Running) -> None:
+    def _write(self, running: Running) -> None:
         unwritten: Sequence[LossPoint] = running.points[running.written :]
         self._store.add_points(running.trial.id, running.trial.attempt, unwritten)
         running.written = len(running.points)
 
-    def _release(self, running: _Running) -> None:
+    def _release(self, running: Running) -> None:
         self._store.release(running.trial.id, running.trial.attempt, INTERRUPTED)
 
     def _give_back(self) -> None:
@@ -379,34 +352,3 @@ class Scheduler:
                 len(refusals),
                 next(iter(refusals.values())).message,
             )
-
-
-def _shape(trial: TrialRecord) -> Shape:
-    return trial.workers, trial.resources["cpus_per_worker"], trial.resources["gpus_per_worker"]
-
-
-def _is_marked(trial: TrialRecord, shared: bool) -> bool:
-    """Whether a trial counts as oversubscribed on this gang. With a checkpoint it keeps earlier attempts' seconds."""
-    return shared or (trial.oversubscribed and bool(trial.config.get("checkpoint_every")))
-
-
-def _gang_record(happened: JobEvent, ready: Ready, sweep_id: str) -> GangRecord:
-    return GangRecord(
-        id=happened.gang_id,
-        sweep_id=sweep_id,
-        workers=ready.ranks,
-        hosts=ready.hosts,
-        pids=ready.pids,
-        versions=ready.versions,
-        started_at=datetime.now(UTC),
-    )
-
-
-def _evaluation_record(event: Evaluated) -> EvaluationRecord:
-    return EvaluationRecord(
-        step=event.step, images=event.images, seconds=event.seconds, loss=event.loss, accuracy=event.accuracy
-    )
-
-
-def _ended(trial: TrialRecord, state: TrialState, reason: str, summary: CurveSummary) -> TrialRecord:
-    return replace(trial, state=state, reason=reason, **vars(summary))

@@ -1,0 +1,80 @@
+"""A trial that runs, between the store's words and the executor's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from engine.protocol import Evaluated, Ready
+from sweeper.curve import CurveSummary, LossPoint
+from sweeper.gangs.base import Job, JobEvent, Seats, seats_of
+from sweeper.paths import checkpoints_folder, gang_log
+from sweeper.seating import Shape
+from sweeper.spec import Limits
+from sweeper.store import EvaluationRecord, GangRecord, TrialRecord
+from sweeper.trial import TrialState
+
+
+@dataclass
+class Running:
+    """A claimed trial: its points so far, and how many of them the store has."""
+
+    trial: TrialRecord
+    points: list[LossPoint] = field(default_factory=list)
+    written: int = 0
+    written_at: float = 0.0
+    trains: bool = False
+    hopeless: str = ""  # why it was asked to stop, as far as it was pruned
+
+
+def shape_of(trial: TrialRecord) -> Shape:
+    """Workers, and the cores and GPUs of each."""
+    return trial.workers, trial.resources["cpus_per_worker"], trial.resources["gpus_per_worker"]
+
+
+def job_for(trial: TrialRecord, need: Seats, limits: Limits) -> Job:
+    """What the executor is to run for a claimed trial, whose gang gets `need`."""
+    workers, cpus, gpus = shape_of(trial)
+    return Job(
+        trial_id=trial.id,
+        attempt=trial.attempt,
+        workers=workers,
+        cpus_per_worker=cpus,
+        gpus_per_worker=gpus,
+        granted=None if need == seats_of(workers, cpus, gpus) else (need.cpus, need.gpus),
+        config=trial.config,
+        log=str(gang_log(trial.id, trial.attempt)),
+        limit_s=limits.trial_seconds,
+        stall_s=limits.stall_seconds,
+        checkpoints=str(checkpoints_folder(trial.id)) if trial.config.get("checkpoint_every") else "",
+    )
+
+
+def is_marked(trial: TrialRecord, shared: bool) -> bool:
+    """Whether a trial counts as oversubscribed on this gang. With a checkpoint it keeps earlier attempts' seconds."""
+    return shared or (trial.oversubscribed and bool(trial.config.get("checkpoint_every")))
+
+
+def gang_record(happened: JobEvent, ready: Ready, sweep_id: str) -> GangRecord:
+    """The gang that says it is up."""
+    return GangRecord(
+        id=happened.gang_id,
+        sweep_id=sweep_id,
+        workers=ready.ranks,
+        hosts=ready.hosts,
+        pids=ready.pids,
+        versions=ready.versions,
+        started_at=datetime.now(UTC),
+    )
+
+
+def evaluation_record(event: Evaluated) -> EvaluationRecord:
+    """An evaluation as the store has it."""
+    return EvaluationRecord(
+        step=event.step, images=event.images, seconds=event.seconds, loss=event.loss, accuracy=event.accuracy
+    )
+
+
+def ended_record(trial: TrialRecord, state: TrialState, reason: str, summary: CurveSummary) -> TrialRecord:
+    """The trial as the store has it once it has ended."""
+    return replace(trial, state=state, reason=reason, **vars(summary))
