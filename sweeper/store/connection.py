@@ -15,9 +15,9 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from sweeper.errors import StoreError
 from sweeper.store.network import warn_of_network
+from sweeper.store.turns import BUSY_TIMEOUT_S, is_busy
 
 SCHEMA_HEAD = "0003"
-_BUSY_TIMEOUT_S = 30
 _CONNECT_TIMEOUT_S = 10  # of a server that does not answer at all; the driver's own is two minutes
 _BUSY_PAUSE_S = 0.01
 
@@ -105,7 +105,7 @@ def _parse(url: str) -> URL:
 
 def _arguments(url: URL) -> dict[str, Any]:
     if url.get_backend_name() == "sqlite":
-        return {"timeout": _BUSY_TIMEOUT_S}
+        return {"timeout": BUSY_TIMEOUT_S}
     return {"connect_timeout": url.query.get("connect_timeout", _CONNECT_TIMEOUT_S)}
 
 
@@ -119,13 +119,13 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 def _use_wal(cursor: sqlite3.Cursor) -> None:
     """Keep on trying while others open the same new file: SQLite's own timeout does not cover this change."""
-    deadline = time.monotonic() + _BUSY_TIMEOUT_S
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
             cursor.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+            if not is_busy(error) or time.monotonic() > deadline:
                 raise
             time.sleep(_BUSY_PAUSE_S)
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from sweeper.errors import LostTrialError, StoreError
-from sweeper.store.turns import turns_of
+from sweeper.store.turns import begin_writing, is_busy, turns_of
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class Transactions:
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """What `work` returns, which sees one state of the database."""
-        return self._run(work, "BEGIN", None)
+        return self._run(work, None, writes=False)
 
     def write(self, work: Callable[[Connection], T], is_recorded: Callable[[Connection, T], bool] | None = None) -> T:
         """What `work` returns, when all that it wrote is recorded.
@@ -46,13 +46,13 @@ class Transactions:
         it `work` must be one that may be done twice.
         """
         with self._turn():
-            return self._run(work, "BEGIN IMMEDIATE", is_recorded)
+            return self._run(work, is_recorded, writes=True)
 
     def _turn(self) -> AbstractContextManager[None]:
         return self._turns.turn() if self._turns else nullcontext()
 
     def _run(
-        self, work: Callable[[Connection], T], begin: str, is_recorded: Callable[[Connection, T], bool] | None
+        self, work: Callable[[Connection], T], is_recorded: Callable[[Connection, T], bool] | None, *, writes: bool
     ) -> T:
         # Whoever has waited in vain once gives the next transactions one try each, until one succeeds.
         deadline = time.monotonic() + (0.0 if self._gave_up else _PATIENCE_S)
@@ -60,7 +60,7 @@ class Transactions:
         unsure: list[T] = []  # what `work` returned before a commit that was not confirmed
         while True:
             try:
-                answer = self._try(work, begin, is_recorded, unsure)
+                answer = self._try(work, is_recorded, unsure, writes)
             except LostTrialError:
                 if not unsure or time.monotonic() > deadline:
                     raise
@@ -81,13 +81,13 @@ class Transactions:
     def _try(
         self,
         work: Callable[[Connection], T],
-        begin: str,
         is_recorded: Callable[[Connection, T], bool] | None,
         unsure: list[T],
+        writes: bool,
     ) -> T:
         with self._engine.connect() as connection, connection.begin() as transaction:
             if self._sqlite:  # its driver begins a transaction at the first change only, when others may be at it
-                connection.exec_driver_sql(begin)
+                begin_writing(connection) if writes else connection.exec_driver_sql("BEGIN")
             if is_recorded and unsure and is_recorded(connection, unsure[0]):
                 return unsure[0]
             answer = work(connection)
@@ -106,7 +106,7 @@ def _passes(error: Exception) -> bool:
     if not isinstance(error, DBAPIError):
         return False
     if isinstance(error.orig, sqlite3.Error):
-        return getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+        return is_busy(error.orig)
     state = getattr(error.orig, "sqlstate", None)
     from psycopg import OperationalError
 

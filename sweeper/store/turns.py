@@ -1,17 +1,27 @@
-"""Whose turn it is: the threads of a process write to a SQLite file one after another, in the order in which they came.
+"""Whose turn it is to write to a SQLite file: among the threads of a process, and among processes.
 
-SQLite lets whoever waits for its lock look for it now and then, and who comes later may get it first. So threads of one
-process queue here, and each process waits in SQLite for one of them only.
+SQLite lets whoever waits for its lock look for it ever more seldom, down to ten times a second; one that writes much
+then gets it again and again, while others wait for many seconds. So threads of one process queue here, in the order in
+which they came, and their process looks for the lock at a steady pace.
 """
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakValueDictionary
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
+
+BUSY_TIMEOUT_S = 30
+_LOOK_S = 0.02  # 32 busy processes: the longest wait is a few seconds, and looking costs little
+_BEGIN = "BEGIN IMMEDIATE"
 
 
 class Turns:
@@ -72,3 +82,31 @@ def turns_of(file: Path) -> Turns:
     """The one queue that this process has for a file, however often it is opened."""
     with _mutex:
         return _by_file.setdefault(file.resolve(), Turns())
+
+
+def begin_writing(connection: Connection) -> None:
+    """Begin a transaction that has SQLite's lock for writing.
+
+    Raises:
+        OperationalError: others have had it all the time.
+    """
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    driver.execute("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                driver.execute(_BEGIN)
+                return
+            except sqlite3.Error as error:
+                if not is_busy(error) or time.monotonic() > deadline:
+                    raise OperationalError(_BEGIN, None, error) from error
+            time.sleep(_LOOK_S)
+    finally:
+        driver.execute(f"PRAGMA busy_timeout = {1000 * BUSY_TIMEOUT_S}")
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another has a lock that is needed."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
