@@ -57,7 +57,8 @@ def rows_of(
     up_to_divergence = sum(one.run_seconds for one in sweep.values())
     for grid, seconds in (("grid", whole), ("grid, each up to its divergence", up_to_divergence)):
         shares = [one.spent / seconds for one in found]
-        yield Row(f"{name}: seconds", statistics.mean(shares), "", grid, 1.0, None, count, spread(shares), used)
+        share = statistics.mean(shares)
+        yield Row(f"{name}: share of the seconds", share, "", grid, 1.0, share, count, spread(shares), used)
     kept = sum(one.winners == true for one in found)
     yield Row(f"{name}: orders with all winners", kept, "", "all", count, kept / count, count, 0.0, used)
 

@@ -42,8 +42,8 @@ class Candidate(NamedTuple):  # there are many, and one takes a quarter of the t
 class Group:
     """The trials that compete with each other; `ranking` holds the qualified ones, best first.
 
-    `untimed` counts those that are complete, and have no area since they were oversubscribed; `rivals` the pruned ones
-    whose area so far is none that the winner's beats.
+    `untimed` counts those that are complete, and have no area since they were oversubscribed; `rivals` are the pruned
+    ones whose area so far is not larger than the winner's.
     """
 
     key: dict[str, Any]
@@ -51,7 +51,7 @@ class Group:
     ranking: tuple[Candidate, ...]
     best_minimum_loss: float | None
     untimed: int = 0
-    rivals: int = 0
+    rivals: tuple[Candidate, ...] = ()
 
     @property
     def winner(self) -> Candidate | None:
@@ -98,14 +98,14 @@ def _group(key: dict[str, Any], members: Sequence[Candidate], threshold: float |
     ranking = tuple(rank(members, threshold))
     least = ranking[0].area if ranking else None
     losses = (c.minimum_loss for c in members if c.minimum_loss is not None and _is_number(c.minimum_loss))
-    pruned = [c.area for c in members if c.state is TrialState.PRUNED]
+    pruned = (c for c in members if c.state is TrialState.PRUNED)
     return Group(
         key=key,
         trials=len(members),
         ranking=ranking,
         best_minimum_loss=min(losses, default=None),
         untimed=sum(c.oversubscribed and c.complete and c.area is None for c in members),
-        rivals=sum(area is None or least is None or area <= least for area in pruned),
+        rivals=tuple(c for c in pruned if c.area is None or least is None or c.area <= least),
     )
 
 

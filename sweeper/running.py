@@ -50,11 +50,6 @@ def job_for(trial: TrialRecord, need: Seats, limits: Limits) -> Job:
     )
 
 
-def is_marked(trial: TrialRecord, shared: bool) -> bool:
-    """Whether a trial counts as oversubscribed on this gang. With a checkpoint it keeps earlier attempts' seconds."""
-    return shared or (trial.oversubscribed and bool(trial.config.get("checkpoint_every")))
-
-
 def gang_record(happened: JobEvent, ready: Ready, sweep_id: str) -> GangRecord:
     """The gang that says it is up."""
     return GangRecord(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
+import shutil
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
@@ -16,8 +17,8 @@ from sweeper.curve import LossPoint, summarize
 from sweeper.errors import LostTrialError, StoreError
 from sweeper.gangs.base import Capacity, Executor, JobEvent, Seats
 from sweeper.owner import is_gone, this_machine, this_process
-from sweeper.paths import gang_log
-from sweeper.running import Running, ended_record, evaluation_record, gang_record, is_marked, job_for, shape_of
+from sweeper.paths import checkpoints_folder, gang_log
+from sweeper.running import Running, ended_record, evaluation_record, gang_record, job_for, shape_of
 from sweeper.search import Guide
 from sweeper.seating import check_shapes, seats_for
 from sweeper.slots import Slots
@@ -133,6 +134,8 @@ class Scheduler:
                 logger.warning("trials that still run: %d; interrupt again to end them", len(self._running))
             if interrupts or not waiting:
                 self._record_ends()  # nothing is started for which it could wait
+            if not (waiting or self._again):
+                self._executor.dismiss_idle()
             if interrupts and not self._running and self._store.trials(sweep_id, [TrialState.PENDING]):
                 raise KeyboardInterrupt
             news = self._look_round(sweep_id)
@@ -232,10 +235,10 @@ class Scheduler:
         match event:
             case Ready():
                 gang = gang_record(happened, event, trial.sweep_id)
-                marked = is_marked(trial, happened.shared)
-                changed = marked if marked != trial.oversubscribed else None
-                self._store.assign_gang(trial.id, trial.attempt, gang, happened.log, changed)
-                running.trial = replace(trial, oversubscribed=marked)
+                kept = bool(trial.config.get("checkpoint_every"))  # with the seconds of earlier attempts
+                marks = {"oversubscribed": happened.shared, "keep": kept}
+                self._store.assign_gang(trial.id, trial.attempt, gang, happened.log, **marks)
+                running.trial = replace(trial, oversubscribed=happened.shared or (kept and trial.oversubscribed))
             case Started():
                 running.trains = True
                 self._slots.worked(trial.workers)
@@ -252,6 +255,7 @@ class Scheduler:
             case Evaluated():
                 self._store.add_evaluation(trial.id, trial.attempt, evaluation_record(event))
             case Ended():
+                running.trial = replace(trial, oversubscribed=trial.oversubscribed or happened.shared)
                 self._over.append((running, event))
                 self._leave_seats(trial)
             case Failed() if self._interrupts() > self._finish_running:
@@ -277,7 +281,14 @@ class Scheduler:
         summary = summarize(running.points)
         try:
             self._store.finish(
-                trial.id, trial.attempt, state, summary, reason=reason, traceback=traceback, phases=phases
+                trial.id,
+                trial.attempt,
+                state,
+                summary,
+                reason=reason,
+                traceback=traceback,
+                phases=phases,
+                oversubscribed=trial.oversubscribed,
             )
             ended = ended_record(trial, state, reason, summary)
             self._guide.learn([ended.candidate(self._guide.over)] if self._guide.over else [])
@@ -297,6 +308,8 @@ class Scheduler:
                 self._finish(running, TrialState.PRUNED, running.hopeless, phases=event.phases)
             else:
                 self._finish(running, _STATES[event.outcome], event.reason, phases=event.phases)
+            if event.outcome == "stopped":
+                shutil.rmtree(checkpoints_folder(running.trial.id), ignore_errors=True)  # it goes on never more
             self._over.popleft()
 
     def _may_try_again(self, trial: TrialRecord) -> bool:

@@ -75,7 +75,8 @@ class Prune(_Strict):
         return self
 
 
-def _prune_by_name(written: Any) -> Any:
+def prune_by_name(written: Any) -> Any:
+    """`area` for `{method: area}`, as people write it and older stores have it."""
     return {"method": written} if isinstance(written, str) else written
 
 
@@ -101,7 +102,7 @@ class SweepSpec(_Strict):
     space: Annotated[dict[str, Annotated[list[Scalar] | Range, BeforeValidator(parse_axis)]], Field(min_length=1)]
     objective: Objective = Objective()
     search: Literal["grid"] = "grid"
-    prune: Annotated[Prune, BeforeValidator(_prune_by_name)] = Prune()
+    prune: Annotated[Prune, BeforeValidator(prune_by_name)] = Prune()
     repeats: PositiveInt = 1
     retries: Annotated[int, Number, Field(ge=0)] = 0
     resources: Resources = Resources()

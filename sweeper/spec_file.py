@@ -14,7 +14,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from sweeper.command import CommandConfig
 from sweeper.errors import SpecError
-from sweeper.spec import SweepSpec, parse_spec
+from sweeper.spec import SweepSpec, parse_spec, prune_by_name
 
 
 def load_spec(path: Path, overrides: Sequence[str] = ()) -> SweepSpec:
@@ -108,6 +108,8 @@ def _apply(written: Any, override: str) -> None:
     if parents[:1] == ["space"]:
         parents, leaf = ["space"], name.removeprefix("space.")
     place = written
+    if parents[:1] == ["prune"] and isinstance(written, dict) and "prune" in written:
+        written["prune"] = prune_by_name(written["prune"])
     for parent in parents:
         if not isinstance(place, dict):
             break

@@ -12,9 +12,9 @@ from typing import Any, Literal, get_args
 
 from sweeper.errors import SpecError
 from sweeper.interchange.importing import LoggedTrial
-from sweeper.ranking import Candidate, best_per_group
+from sweeper.ranking import Candidate, Group, best_per_group
 from sweeper.space import WORKERS
-from sweeper.spec import OVER
+from sweeper.spec import OVER, Prune, prune_by_name
 from sweeper.store.records import SweepRecord, TrialRecord
 from sweeper.store.store import Store
 
@@ -77,8 +77,9 @@ def best_answer(
 
     `by` names the parameters that make a group; it, the threshold and the axis are the sweep's own by default.
     The winner's "accuracy" is as in `show_answer`. Of a group "oversubscribed" counts the completed trials that are
-    left out since their ranks shared cores or GPUs; `oversubscribed` ranks these, too. "in_doubt" counts the pruned
-    trials that might have won by what is asked for: the sweep's own axis, groups and threshold have stopped them.
+    left out since their ranks shared cores or GPUs; `oversubscribed` ranks these, too. "in_doubt" has the pruned
+    trials that might have won by what is asked for: the sweep's own axis, groups and threshold have stopped them, or
+    a floor that losses have come below.
 
     Raises:
         NotFoundError: see `Store.find_sweep`.
@@ -96,7 +97,12 @@ def best_answer(
         raise SpecError([f"--threshold: {limit} is not finite; give a loss, such as 1.8"])
     groups = best_per_group(trials, limit, names)
     accuracies = _accuracies(store, sweep)
-    settled = axis == sweep.over and set(names) <= set(sweep.group_by) and not _is_stricter(limit, sweep.threshold)
+    settled = (
+        axis == sweep.over
+        and set(names) <= set(sweep.group_by)
+        and not _is_stricter(limit, sweep.threshold)
+        and _holds(sweep, groups)
+    )
     return {
         **_heading(sweep),
         "over": axis,
@@ -107,7 +113,7 @@ def best_answer(
                 "trials": group.trials,
                 "qualified": len(group.ranking),
                 "oversubscribed": group.untimed,
-                "in_doubt": 0 if settled else group.rivals,
+                "in_doubt": [] if settled else [rival.trial for rival in group.rivals],
                 "best_minimum_loss": group.best_minimum_loss,
                 "winner": _winner(group.winner, accuracies.get(group.winner.trial)) if group.winner else None,
             }
@@ -199,6 +205,12 @@ def _check_names(names: Sequence[str], trials: Sequence[Candidate], sweep: Sweep
             raise SpecError(
                 [f"--by: {name!r} is no parameter of sweep {sweep.name}; {remedy}known are {', '.join(known)}"]
             )
+
+
+def _holds(sweep: SweepRecord, groups: Sequence[Group]) -> bool:
+    """Whether no loss came below the floor that trials were pruned by."""
+    floor = Prune.model_validate(prune_by_name((sweep.spec or {}).get("prune", {}))).floor
+    return all(group.best_minimum_loss is None or group.best_minimum_loss >= floor for group in groups)
 
 
 def _is_stricter(limit: float | None, than: float | None) -> bool:

@@ -74,10 +74,10 @@ def print_groups(answer: Mapping[str, Any]) -> None:
         if group["winner"] is None:
             where = ", ".join(f"{name} {parameter(value)}" for name, value in group["group"].items())
             click.echo(f"{where}: none qualified; best minimum loss {measure(group['best_minimum_loss'])}")
-    if doubtful := sum(group["in_doubt"] for group in groups):
+    if doubtful := sum(len(group["in_doubt"]) for group in groups):
         click.echo(
-            f"{doubtful} pruned trial{'s' if doubtful > 1 else ''} might have won: "
-            "they could not by the sweep's own axis, groups and threshold."
+            f"{doubtful} pruned trial{'s' if doubtful > 1 else ''} might have won (--json names them): "
+            "they could not by the sweep's own axis, groups, threshold and floor."
         )
     if untimed := sum(group["oversubscribed"] for group in groups):
         click.echo(

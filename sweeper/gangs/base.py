@@ -95,8 +95,8 @@ class Job:
 class JobEvent:
     """An event of a job; `gang_id` and `log` are those of the gang that serves it.
 
-    `elapsed_s` is the time since the job was started. `shared` where ranks share cores or GPUs, with each other or with
-    other sweeps: their times then tell little.
+    `elapsed_s` is the time since the job was started. `shared`, of the first and the last event, where ranks share
+    cores or GPUs, with each other or with other sweeps: their times then tell little.
     """
 
     trial_id: str
@@ -133,7 +133,13 @@ class Executor(Protocol):
         """What has happened since the last call; waits up to `timeout_s` for the first event."""
 
     def stop(self, trial_id: str) -> None:
-        """Ask a running job to end at its next loss point; it then ends as stopped. Unknown jobs are ignored."""
+        """Ask a job to end at its next loss point, or now where it waits for seats; it then ends as stopped.
+
+        Unknown jobs are ignored.
+        """
+
+    def dismiss_idle(self) -> None:
+        """End gangs that serve nothing: no job will come soon, and others may wait for their seats."""
 
     def end_orphans(self, sweep_id: str) -> None:
         """End what earlier runs of this sweep, which were killed, have left on this machine."""

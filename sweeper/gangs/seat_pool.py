@@ -11,6 +11,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from sweeper.gangs.base import Seats
 from sweeper.gangs.machine import gpu_uuids, local_gpus, usable_cpus
@@ -25,13 +26,23 @@ _NOTE_BYTES = 32
 class Places:
     """What a gang was given: cores by number, GPUs by name (None: whichever it sees).
 
-    `locked` are the keys of those that nobody else has; `shared` where others have too many of them.
+    `locked` are the keys of those that nobody else is given; `shared` where there are too few, and the gang sits where
+    others do. `visits` are the open files by which these can tell.
     """
 
     cores: tuple[int, ...] = ()
     gpus: tuple[str, ...] | None = None
     locked: tuple[str, ...] = ()
     shared: bool = False
+    visits: tuple[int, ...] = ()
+
+
+class _Acquired(NamedTuple):
+    """Keys that were locked; none where there are too few, since `others` have them or we do."""
+
+    keys: tuple[str, ...] = ()
+    too_few: bool = False
+    others: bool = False
 
 
 class SeatPool:
@@ -67,27 +78,49 @@ class SeatPool:
     def take(self, need: Seats, *, share: bool = False) -> Places | None:
         """Places for a gang; None where others of this machine have too many of them now, unless it may `share` them.
 
-        Where this process itself has given out as much as there is, or nothing can be locked, a gang gets no cores and
-        sits anywhere, and the first GPUs, whoever has them.
+        Where this process itself has given out as much as there is, a gang shares as well. It then has no cores, sits
+        anywhere, and has the first GPUs, whoever else has them. So too, but for the word of it, where nothing can be
+        locked.
         """
         with self._lock:
             cores = self._acquire([self._key(core) for core in self._cores], need.cpus)
             gpus = self._acquire([self._key(gpu) for gpu in self._gpus or ()], need.gpus)
-            locked = (*(cores or ()), *(gpus or ()))
-            shared = cores is None or gpus is None
-            if shared and not share:
+            locked = (*cores.keys, *gpus.keys)
+            if (cores.others or gpus.others) and not share:
                 self._release(locked)
                 return None
+        shared = cores.too_few or gpus.too_few
         numbers = tuple(core for core in self._cores if self._key(core) in locked)
-        if self._gpus is None:
-            return Places(numbers, None, locked, shared)
-        names = [gpu for gpu in self._gpus if self._key(gpu) in locked] or self._gpus[: need.gpus]
-        return Places(numbers, tuple(names), locked, shared)
+        names = None
+        if self._gpus is not None:
+            names = tuple([gpu for gpu in self._gpus if self._key(gpu) in locked] or self._gpus[: need.gpus])
+        return Places(numbers, names, locked, shared, self._visit(names or ()) if shared else ())
 
     def give_back(self, places: Places) -> None:
         """What was taken."""
         with self._lock:
             self._release(places.locked)
+        for file in places.visits:
+            os.utime(file)  # those who have it may look only later
+            os.close(file)
+
+    def was_shared(self, places: Places, since: float) -> bool:
+        """Whether somebody has sat on these places as well since then, in seconds since the epoch."""
+        for key in places.locked:
+            with contextlib.suppress(OSError), (self._folder / f"{key}.shared").open() as file:
+                if os.fstat(file.fileno()).st_mtime >= since or not _locked(file.fileno(), fcntl.LOCK_EX):
+                    return True
+        return False
+
+    def _visit(self, gpus: Sequence[str]) -> tuple[int, ...]:
+        """Files held as a sign that a gang sits on all cores and these GPUs, as far as that can be."""
+        files: list[int] = []
+        for key in (*map(self._key, self._cores), *map(self._key, gpus)):
+            with contextlib.suppress(OSError):
+                files.append(_opened(self._folder, f"{key}.shared"))
+                fcntl.flock(files[-1], fcntl.LOCK_SH)
+                os.utime(files[-1])
+        return tuple(files)
 
     def holders(self) -> list[int]:
         """The processes that have cores or GPUs of this pool now, as they have noted it; this one apart."""
@@ -100,12 +133,14 @@ class SeatPool:
                     found.add(int(file.read(_NOTE_BYTES)))
         return sorted(found)
 
-    def _acquire(self, keys: Sequence[str], count: int) -> list[str] | None:
-        """Lock so many; none where this process has too many or they cannot be locked, None where others have them."""
+    def _acquire(self, keys: Sequence[str], count: int) -> _Acquired:
+        """Lock so many, or none."""
         free = [key for key in keys if key not in self._locks]
+        if len(free) < count:
+            return _Acquired(too_few=bool(keys))
         taken: list[str] = []
         others = False
-        for key in free if len(free) >= count else []:
+        for key in free:
             if len(taken) == count:
                 break
             try:
@@ -122,8 +157,8 @@ class SeatPool:
                 os.close(file)
         if len(taken) < count:
             self._release(taken)
-            return None if others else []
-        return taken
+            return _Acquired(too_few=others, others=others)
+        return _Acquired(tuple(taken))
 
     def _release(self, keys: Sequence[str]) -> None:
         for key in keys:

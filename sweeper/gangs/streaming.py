@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -52,10 +53,12 @@ class StreamingExecutor(ABC):
         self._threads: list[threading.Thread] = []
         self._closing = threading.Event()
         self._seating = threading.Lock()  # one job at a time makes room for its gang
-        self._lock = threading.Lock()  # over the three below
+        self._lock = threading.Lock()  # over those below
         self._busy: dict[str, _Seated] = {}
         self._opening: dict[str, Seats] = {}
         self._idle: list[_Seated] = []
+        self._leaving = 0  # idle gangs that are being dismissed
+        self._unwanted: set[str] = set()  # jobs that are stopped while they wait for seats
 
     @abstractmethod
     def capacity(self) -> Capacity:
@@ -82,11 +85,22 @@ class StreamingExecutor(ABC):
             return found
 
     def stop(self, trial_id: str) -> None:
-        """Ask a running job to end at its next loss point."""
+        """Ask a running job to end at its next loss point, one that waits for seats to end now."""
         with self._lock:
             seated = self._busy.get(trial_id)
+            if trial_id in self._opening:
+                self._unwanted.add(trial_id)
         if seated:
             seated.gang.stop(trial_id)
+
+    def dismiss_idle(self) -> None:
+        """End gangs that serve nothing, in threads of their own."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        leaving = [threading.Thread(target=self._dismiss, args=(seated,), daemon=True) for seated in idle]
+        self._threads += leaving
+        for thread in leaving:
+            thread.start()
 
     def end_orphans(self, sweep_id: str) -> None:
         """End what earlier runs of this sweep, which were killed, have left on this machine."""
@@ -111,14 +125,18 @@ class StreamingExecutor(ABC):
     def _serve(self, job: Job) -> None:
         try:
             seated = self._seat(job)
+            began = time.time()
             if seated is not None:
                 # The last event is told when the gang's seats are free again, or its next job would find them taken.
                 last = self._run(seated, job)
+                shared = seated.shared or self._pool.was_shared(seated.places, began)
                 self._leave(
                     seated, job, reusable=last is not None and isinstance(last.event, Ended) and not job.is_command
                 )
                 if last is not None:
-                    self._tell_end(last)
+                    self._tell_end(replace(last, shared=shared))
+            elif not self._closing.is_set():
+                self._tell_end(JobEvent(job.trial_id, job.attempt, Ended(job.trial_id, "stopped", 0, 0, 0.0)))
         except Exception as error:
             # Whatever it was, the scheduler must hear of it or wait for ever.
             logger.debug("job %s failed", job.trial_id, exc_info=True)
@@ -145,7 +163,7 @@ class StreamingExecutor(ABC):
         return last
 
     def _seat(self, job: Job) -> _Seated | None:
-        """An idle gang of the job's shape, else a new one; None when closing has begun."""
+        """An idle gang of the job's shape, else a new one; None when closing has begun, or the job is stopped."""
         with self._seating:
             while (seated := self._take_idle(job)) is not None:
                 if seated.gang.alive():
@@ -161,6 +179,7 @@ class StreamingExecutor(ABC):
         finally:
             with self._lock:
                 del self._opening[job.trial_id]
+                self._unwanted.discard(job.trial_id)
 
     def _take_idle(self, job: Job) -> _Seated | None:
         with self._lock:
@@ -190,17 +209,21 @@ class StreamingExecutor(ABC):
         return None
 
     def _take(self, job: Job) -> Places | None:
-        """Cores and GPUs for a new gang, once other sweeps leave enough of them; None when closing has begun."""
-        while not self._closing.is_set():
+        """Cores and GPUs for a new gang, once others leave enough of them; None when it is not wanted any more."""
+        while not (self._closing.is_set() or job.trial_id in self._unwanted):
+            leaving = self._leaving
             places = self._pool.take(job.need, share=self._share)
             if places is not None:
-                return places
+                if self._share or not (places.shared and leaving):
+                    return places
+                self._pool.give_back(places)  # more will be free in a moment
             with self._lock:
                 idle = self._idle.pop(0) if self._idle else None
             if idle:
                 self._dismiss(idle)  # two sweeps might wait for what the other's idle gangs have
                 continue
-            self._tell_of_waiting(job)
+            if places is None:
+                self._tell_of_waiting(job)
             self._closing.wait(_LOOK_S)
         return None
 
@@ -217,10 +240,14 @@ class StreamingExecutor(ABC):
         )
 
     def _dismiss(self, seated: _Seated) -> None:
+        with self._lock:
+            self._leaving += 1
         try:
             seated.gang.close()
         finally:
             self._pool.give_back(seated.places)
+            with self._lock:
+                self._leaving -= 1
 
     def _make_room(self, job: Job) -> list[_Seated]:
         """Idle gangs, longest idle first, whose seats a new one for `job` needs; called under the lock."""
@@ -237,7 +264,7 @@ class StreamingExecutor(ABC):
             self._busy.pop(job.trial_id, None)
             # Where seats are scattered, a gang that is being opened may wait for just these.
             needed = self._opening and _scattered(self.capacity())
-            if reusable and not needed and not self._closing.is_set():
+            if reusable and not needed and not seated.places.shared and not self._closing.is_set():
                 self._idle.append(seated)
                 return
         self._dismiss(seated)

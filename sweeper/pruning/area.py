@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 # The bound is added up point by point and the area rounded once: this covers the difference, and ties stay.
 _ROUNDING = 1e-9
+_ENOUGH_WINDOWS = 3  # to tell how fast a trial may go: the first may be slow
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class _Running:
     images: int | None
     last: LossPoint | None = None
     area: float = 0.0
+    windows: int = 0
     fastest: float = math.inf  # seconds a step, of any window so far
 
 
@@ -51,8 +53,8 @@ class AreaPruner:
     """The bound for the trials of one sweep.
 
     The guarantee holds for losses of at least `floor`, and over seconds with a floor above zero for steps that do not
-    become faster than the fastest window of their trial so far. A loss below the floor lowers it, one below zero ends
-    the pruning; both are warned about.
+    become faster than the fastest window of their trial so far, of which there must be a few. A loss below the floor
+    lowers it, one below zero ends the pruning; both are warned about.
     """
 
     threshold: float | None
@@ -62,6 +64,7 @@ class AreaPruner:
     _best: dict[Key, Candidate] = field(default_factory=dict)
     _running: dict[str, _Running] = field(default_factory=dict)
     _off: bool = False
+    _lowered: bool = False
 
     def completed(self, candidate: Candidate) -> None:
         """A trial has ended, and may be the one to beat from now on."""
@@ -91,6 +94,7 @@ class AreaPruner:
             width = self._position(point) - self._position(before)
             running.area += width * (before.loss + point.loss) / 2
             if point.step > before.step:
+                running.windows += 1
                 running.fastest = min(running.fastest, (point.seconds - before.seconds) / (point.step - before.step))
         best = self._best.get(running.key)
         if self._off or best is None or best.area is None:
@@ -99,16 +103,18 @@ class AreaPruner:
         return Hopeless(bound, best.trial, best.area) if bound * (1 - _ROUNDING) > best.area else None
 
     def _look_at(self, loss: float) -> None:
-        if loss < 0 and not self._off:
+        if loss < 0:
+            if not self._off:
+                logger.warning("no trial is pruned from now on: a loss is negative (%g), and areas may shrink", loss)
             self._off = True
-            logger.warning("no trial is pruned from now on: a loss is negative (%g), and areas may shrink", loss)
         elif loss < self.floor:
-            logger.warning(
-                "a loss of %g is below prune.floor, %g, which is lowered to it; winners may have been pruned",
-                loss,
-                self.floor,
-            )
-            self.floor = loss
+            if not self._lowered:
+                logger.warning(
+                    "a loss of %g is below prune.floor, %g, which follows the losses now; winners may have been pruned",
+                    loss,
+                    self.floor,
+                )
+            self._lowered, self.floor = True, loss
 
     def _position(self, point: LossPoint) -> float:
         """Where a point is on the axis; NaN, with which nothing is ever pruned, where it does not say."""
@@ -125,4 +131,4 @@ class AreaPruner:
         steps = max(0, running.steps - last.step) if running.steps else 0
         if self.over == "steps":
             return float(steps)
-        return steps * running.fastest if math.isfinite(running.fastest) else 0.0
+        return steps * running.fastest if running.windows >= _ENOUGH_WINDOWS else 0.0

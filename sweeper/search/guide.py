@@ -11,7 +11,7 @@ from sweeper.pruning.area import AreaPruner, Hopeless
 from sweeper.ranking import Candidate, qualifies
 from sweeper.search.order import BestFirst
 from sweeper.space import WORKERS
-from sweeper.spec import Prune
+from sweeper.spec import Prune, prune_by_name
 from sweeper.store import SweepRecord, TrialRecord
 from sweeper.trial import TrialState
 
@@ -95,13 +95,8 @@ class AreaGuide(Guide):
 
 def guide_for(sweep: SweepRecord, trials: Iterable[TrialRecord]) -> Guide:
     """What the sweep's spec asks for."""
-    prune = Prune.model_validate(_prune_of(sweep))
+    prune = Prune.model_validate(prune_by_name((sweep.spec or {}).get("prune", {})))
     if prune.method == "none":
         return Guide()
     parameters = {trial.id: trial.parameters for trial in trials}
     return AreaGuide(parameters, sweep.threshold, sweep.over, sweep.group_by, prune.floor)
-
-
-def _prune_of(sweep: SweepRecord) -> Any:
-    written = (sweep.spec or {}).get("prune", {})
-    return {"method": written} if isinstance(written, str) else written  # as specs had it at first

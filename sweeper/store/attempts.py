@@ -55,13 +55,15 @@ def finish(
     reason: str,
     traceback: str,
     phases: Mapping[str, float],
+    oversubscribed: bool,
 ) -> None:
     """End a trial that runs in this attempt.
 
     Raises:
         LostTrialError: it does not.
     """
-    ended = statements.advance(trial_id, state, reason=reason, **asdict(summary))
+    marks = {"oversubscribed": True} if oversubscribed else {}
+    ended = statements.advance(trial_id, state, reason=reason, **marks, **asdict(summary))
     if not connection.execute(ended.where(tables.trial.c.attempt == attempt)).rowcount:
         raise LostTrialError(f"trial {trial_id} is not running in attempt {attempt}", "an ended trial stays as it is")
     statements.end_attempt(connection, trial_id, attempt, state.value, reason, traceback)
@@ -77,15 +79,15 @@ def is_finished(connection: Connection, trial_id: str, attempt: int, state: Tria
 
 
 def assign_gang(
-    connection: Connection, trial_id: str, attempt: int, gang: GangRecord, log: str, oversubscribed: bool | None
+    connection: Connection, trial_id: str, attempt: int, gang: GangRecord, log: str, *, oversubscribed: bool, keep: bool
 ) -> None:
-    """Record the gang of an attempt, and its log; the gang itself where it is new, and the mark where one is given."""
+    """Record the gang of an attempt, its log, and the trial's mark; the gang itself where it is new."""
+    if oversubscribed or not keep:
+        trial = update(tables.trial).where(tables.trial.c.id == trial_id, tables.trial.c.attempt == attempt)
+        connection.execute(trial.values(oversubscribed=oversubscribed))
     insert_new = _INSERT[connection.dialect.name](tables.gang).on_conflict_do_nothing()
     connection.execute(insert_new.values(**asdict(gang)))
     connection.execute(statements.attempt_update(trial_id, attempt).values(gang_id=gang.id, log=log))
-    if oversubscribed is not None:
-        trial = update(tables.trial).where(tables.trial.c.id == trial_id, tables.trial.c.attempt == attempt)
-        connection.execute(trial.values(oversubscribed=oversubscribed))
 
 
 def is_reported(connection: Connection, table: Table, trial_id: str, attempt: int, step: int) -> bool:

@@ -21,7 +21,7 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import DatabaseError, IntegrityError
 
 from sweeper.curve import LossPoint
 from sweeper.store import tables
@@ -121,7 +121,8 @@ def _copy_points(connection: Connection, trial_id: str, attempt: int, points: Se
     except psycopg.Error as error:
         if driver.closed:
             connection.invalidate()
-        raise DatabaseError(statement, None, error) from error
+        kind = IntegrityError if isinstance(error, psycopg.IntegrityError) else DatabaseError
+        raise kind(statement, None, error) from error
 
 
 def state_counts(connection: Connection) -> dict[str, tuple[dict[TrialState, int], int]]:

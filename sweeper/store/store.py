@@ -135,15 +135,18 @@ class Store:
         reason: str = "",
         traceback: str = "",
         phases: Mapping[str, float] | None = None,
+        oversubscribed: bool = False,
     ) -> None:
         """End a running trial; its points are in already, its phases (total seconds by name) come with this.
+
+        It counts as `oversubscribed` from now on where that is said here.
 
         Raises:
             LostTrialError: the trial is not running in this attempt; an ended trial is never rewritten.
         """
         self._write(
             lambda connection: attempts.finish(
-                connection, trial_id, attempt, state, summary, reason, traceback, phases or {}
+                connection, trial_id, attempt, state, summary, reason, traceback, phases or {}, oversubscribed
             ),
             lambda connection, _: attempts.is_finished(connection, trial_id, attempt, state),
         )
@@ -267,13 +270,21 @@ class Store:
         self._write(lambda connection: connection.execute(update))
 
     def assign_gang(
-        self, trial_id: str, attempt: int, gang: GangRecord, log: str, oversubscribed: bool | None = None
+        self,
+        trial_id: str,
+        attempt: int,
+        gang: GangRecord,
+        log: str,
+        *,
+        oversubscribed: bool = False,
+        keep: bool = False,
     ) -> None:
         """Record the MPI job that serves an attempt, and its log; the gang itself only the first time it is named.
 
-        Also whether the trial is `oversubscribed`, where that has changed.
+        Also whether the trial is `oversubscribed`; with `keep` one that was marked before stays so.
         """
-        self._write(lambda connection: attempts.assign_gang(connection, trial_id, attempt, gang, log, oversubscribed))
+        marks = {"oversubscribed": oversubscribed, "keep": keep}
+        self._write(lambda connection: attempts.assign_gang(connection, trial_id, attempt, gang, log, **marks))
 
     def gangs(self, sweep_id: str) -> list[GangRecord]:
         """The gangs of a sweep, first to last."""

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from sweeper.errors import LostTrialError, StoreError
-from sweeper.store.turns import begin_writing, is_busy, turns_of
+from sweeper.store.turns import BUSY_TIMEOUT_S, begin_writing, is_busy, turns_of
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +22,7 @@ T = TypeVar("T")
 _PATIENCE_S = 50.0  # less than a lease: whoever comes back in time still holds what it runs
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
 _GOING_AWAY = ("57P01", "57P02", "57P03")  # PostgreSQL's codes for a server that is shut down, crashes, or comes up
+_CHOSEN_TO_YIELD = ("40001", "40P01")  # and for who had to give way to others, in a ring of waits for instance
 _DISK_FULL = "53100"
 
 
@@ -35,7 +36,7 @@ class Transactions:
         self._gave_up = False
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """What `work` returns, which sees one state of the database."""
+        """What `work` returns; on SQLite it sees one state of the database."""
         return self._run(work, None, writes=False)
 
     def write(self, work: Callable[[Connection], T], is_recorded: Callable[[Connection, T], bool] | None = None) -> T:
@@ -55,7 +56,8 @@ class Transactions:
         self, work: Callable[[Connection], T], is_recorded: Callable[[Connection, T], bool] | None, *, writes: bool
     ) -> T:
         # Whoever has waited in vain once gives the next transactions one try each, until one succeeds.
-        deadline = time.monotonic() + (0.0 if self._gave_up else _PATIENCE_S)
+        patience_s = _PATIENCE_S - (BUSY_TIMEOUT_S if self._sqlite else 0)  # a try may wait in SQLite for so long
+        deadline = time.monotonic() + (0.0 if self._gave_up else patience_s)
         pause_s = _FIRST_PAUSE_S
         unsure: list[T] = []  # what `work` returned before a commit that was not confirmed
         while True:
@@ -111,7 +113,7 @@ def _passes(error: Exception) -> bool:
     from psycopg import OperationalError
 
     # Without a code it comes from the client's side: no connection, or one that broke.
-    return state in _GOING_AWAY or (state is None and isinstance(error.orig, OperationalError))
+    return state in (*_GOING_AWAY, *_CHOSEN_TO_YIELD) or (state is None and isinstance(error.orig, OperationalError))
 
 
 def _is_full(error: Exception) -> bool:

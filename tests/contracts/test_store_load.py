@@ -87,7 +87,7 @@ def test_many_processes_write_to_sqlite_and_a_reader_polls(tmp_path: Path, write
     store.close()
 
 
-def test_threads_of_a_process_write_in_the_order_in_which_they_came(tmp_path: Path) -> None:
+def test_all_threads_of_a_process_come_to_write(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'sweeper.db'}"
     stores = [open_store(url), open_store(url)]  # the queue is the file's, however often it was opened
     sweep = added(stores[0], 16)

@@ -240,7 +240,7 @@ def test_best_has_the_fixed_shape(run: Any, small: list[str]) -> None:
             "trials": 4,
             "qualified": 2,
             "oversubscribed": 0,
-            "in_doubt": 0,
+            "in_doubt": [],
             "best_minimum_loss": 1.5,
             "winner": {
                 "trial": small[2],
@@ -257,7 +257,7 @@ def test_best_has_the_fixed_shape(run: Any, small: list[str]) -> None:
             "trials": 4,
             "qualified": 0,
             "oversubscribed": 0,
-            "in_doubt": 0,
+            "in_doubt": [],
             "best_minimum_loss": 1.9,
             "winner": None,
         },

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sweeper.gangs.base import Seats
+from sweeper.gangs.machine import usable_cpus
 from sweeper.gangs.seat_pool import SeatPool
 from tests.processes import eventually
 from tests.sweeper.cli.commands import begin, number, others, rows
@@ -32,6 +33,7 @@ sleep $1
 """
 
 
+@pytest.mark.skipif(CORES > 16, reason="starts a rank a core, and one more")
 @pytest.mark.parametrize("executor", ["ray", "local"])
 def test_more_workers_than_cores_run_where_it_is_asked_for_and_are_not_ranked_by_their_times(
     executor: str, spec: Path, tmp_path: Path
@@ -59,6 +61,7 @@ def test_more_workers_than_cores_run_where_it_is_asked_for_and_are_not_ranked_by
     assert eventually(lambda: not others(tmp_path))
 
 
+@pytest.mark.skipif(usable_cpus() < CORES, reason="in a container with a quota cores are not told apart")
 def test_a_sweep_waits_for_the_cores_of_another(spec: Path, tmp_path: Path) -> None:
     pool = SeatPool.of_this_machine()
     places = pool.take(Seats(CORES))

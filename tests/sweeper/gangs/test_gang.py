@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -118,7 +119,8 @@ def test_ranks_end_when_their_supervisor_is_killed(whom: str, tmp_path: Path) ->
         from tests.contracts.test_executors import ENDLESS, job, until_first_point
         from sweeper.gangs.base import Capacity, Seats
         from sweeper.gangs.local import LocalExecutor
-        from pathlib import Path
+        from contextlib import suppress
+from pathlib import Path
 
         executor = LocalExecutor(Capacity((Seats(2),)))
         executor.start(job(Path({str(tmp_path)!r}), "orphan", workers=2, images=ENDLESS, points=10_000))
@@ -139,8 +141,11 @@ def test_ranks_end_when_their_supervisor_is_killed(whom: str, tmp_path: Path) ->
     assert segments
     killed = [member for member in tagged if not is_rank(member)] if whom != "supervisor" else []
     assert len(tagged) - len(killed) >= 2
-    for member in [psutil.Process(process.pid), *killed]:
-        member.kill()
+    # The helper first: its death is what ranks are told of, whoever else is there no more.
+    for member in sorted(killed, key=lambda one: "proxy" not in one.name()):
+        with suppress(psutil.NoSuchProcess):
+            member.kill()
+    process.kill()
     process.communicate()
     assert eventually(lambda: not processes_with("SWEEPER_TEST_TAG", tag))
     if whom == "supervisor":

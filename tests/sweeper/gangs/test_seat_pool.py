@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -40,15 +41,35 @@ def test_who_may_share_waits_for_nobody(tmp_path: Path) -> None:
     assert theirs.take(Seats(1, 1))
     assert ours.take(Seats(2, 1)) is None
     places = ours.take(Seats(2, 1), share=True)
-    assert places == Places((), ("0",), (), shared=True)
+    assert places is not None
+    assert (places.cores, places.gpus, places.locked, places.shared) == ((), ("0",), (), True)
     ours.give_back(places)
     assert theirs.take(Seats(1)) == Places((1,), (), ("core-1",))
 
 
-def test_more_gangs_than_cores_of_ones_own_sit_anywhere(tmp_path: Path) -> None:
+def test_whoever_is_shared_with_can_tell_during_it_and_after(tmp_path: Path) -> None:
+    ours, theirs = (pool(tmp_path, 2) for _ in range(2))
+    since = time.time()
+    mine = ours.take(Seats(2))
+    assert mine is not None
+    assert not ours.was_shared(mine, since)
+    guest = theirs.take(Seats(1), share=True)
+    assert guest is not None
+    assert guest.shared
+    assert ours.was_shared(mine, since)
+    assert ours.was_shared(mine, time.time() + 60)  # it is there still
+    theirs.give_back(guest)
+    assert ours.was_shared(mine, since)
+    assert not ours.was_shared(mine, time.time() + 60)
+
+
+def test_more_gangs_than_cores_of_ones_own_sit_anywhere_and_share(tmp_path: Path) -> None:
     ours = pool(tmp_path, 2)
     assert given(ours.take(Seats(2))) == (0, 1)
-    assert ours.take(Seats(2)) == Places((), (), ())
+    places = ours.take(Seats(2))
+    assert places is not None
+    assert (places.cores, places.locked, places.shared) == ((), (), True)
+    assert SeatPool((), None, {}, tmp_path).take(Seats(2)) == Places()  # whose cores nobody knows
 
 
 def test_a_gpu_is_the_same_by_any_name(tmp_path: Path) -> None:
@@ -66,6 +87,7 @@ def test_a_gpu_is_the_same_by_any_name(tmp_path: Path) -> None:
 def test_what_others_have_is_told_with_who_they_are(tmp_path: Path) -> None:
     script = f"""
 import sys
+import time
 from pathlib import Path
 from sweeper.gangs.base import Seats
 from sweeper.gangs.seat_pool import SeatPool

@@ -131,6 +131,18 @@ def side_by_side(folder: Path, cores: int, share: bool = False) -> list[SeatedEx
     return [SeatedExecutor(cores, pool=SeatPool(range(cores), None, None, folder), share=share) for _ in range(2)]
 
 
+def until_an_end(executor: SeatedExecutor) -> list[JobEvent]:
+    """All events up to the first end."""
+    seen: list[JobEvent] = []
+
+    def ended() -> bool:
+        seen.extend(executor.events(0.05))
+        return any(isinstance(happened.event, Ended) for happened in seen)
+
+    assert eventually(ended)
+    return seen
+
+
 def test_a_sweep_waits_for_cores_that_another_has(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ours, theirs = side_by_side(tmp_path, 2)
     theirs.begin("theirs", 2)
@@ -174,14 +186,51 @@ def test_who_may_share_says_so_of_its_trials(tmp_path: Path) -> None:
     assert eventually(lambda: theirs.hosts.free == [Seats(0)])
     ours.begin("ours", 1)
     ours.going["ours"].set()
-    seen: list[JobEvent] = []
-
-    def ended() -> bool:
-        seen.extend(ours.events(0.05))
-        return any(isinstance(e.event, Ended) for e in seen)
-
-    assert eventually(ended)
+    seen = until_an_end(ours)
     assert [e.shared for e in seen if isinstance(e.event, Ready)] == [True]
     ours.close()
     theirs.finish("theirs")
+    theirs.close()
+
+
+def test_a_job_that_waits_for_seats_can_be_stopped(tmp_path: Path) -> None:
+    ours, theirs = side_by_side(tmp_path, 1)
+    theirs.begin("theirs", 1)
+    assert eventually(lambda: theirs.hosts.free == [Seats(0)])
+    ours.begin("ours", 1)
+    assert eventually(lambda: "ours" in ours._opening)
+    ours.stop("ours")
+    (stopped,) = [happened.event for happened in until_an_end(ours)]
+    assert stopped == Ended("ours", "stopped", 0, 0, 0.0)
+    ours.begin("again", 1)
+    theirs.finish("theirs")
+    theirs.close()
+    ours.finish("again")
+    ours.close()
+
+
+def test_idle_gangs_that_are_dismissed_leave_their_seats_to_others(tmp_path: Path) -> None:
+    ours, theirs = side_by_side(tmp_path, 1)
+    theirs.begin("theirs", 1)
+    theirs.finish("theirs")
+    ours.begin("ours", 1)
+    theirs.dismiss_idle()
+    ours.finish("ours")
+    ours.close()
+    theirs.close()
+    assert [executor.hosts.free for executor in (ours, theirs)] == [[Seats(1)], [Seats(1)]]
+
+
+def test_a_gang_that_shares_serves_one_job_only(tmp_path: Path) -> None:
+    ours, theirs = side_by_side(tmp_path, 1, share=True)
+    theirs.begin("theirs", 1)
+    assert eventually(lambda: theirs.hosts.free == [Seats(0)])
+    ours.begin("ours", 1)
+    ours.finish("ours")
+    assert eventually(lambda: ours.hosts.free == [Seats(1)])
+    theirs.going["theirs"].set()
+    seen = until_an_end(theirs)
+    assert [e.shared for e in seen if isinstance(e.event, Ready)] == [False]
+    assert [e.shared for e in seen if isinstance(e.event, Ended)] == [True]  # it had a guest
+    ours.close()
     theirs.close()

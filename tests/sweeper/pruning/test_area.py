@@ -62,18 +62,20 @@ def test_an_equal_area_may_still_win() -> None:
 
 @pytest.mark.parametrize("over", ["seconds", "images", "steps"])
 def test_what_is_surely_still_to_come_counts(over: str) -> None:
-    # Over seconds: 1.7 + 2 s x 0.5, then 3.4 + 1 s x 0.5, against 3.75.
-    assert stopped_at(pruner(over, floor=0.5), flat(1.7)) == 3
+    # Over images: 1.7 + 2 x 0.5, then 3.4 + 1 x 0.5, against 3.75, in units of 320; seconds have no pace so soon.
+    assert stopped_at(pruner(over, floor=0.5), flat(1.7)) == (4 if over == "seconds" else 3)
     assert stopped_at(pruner(over), flat(1.7)) == 4
     assert stopped_at(pruner(over, floor=0.5), flat(1.2)) is None
     assert stopped_at(pruner(over, floor=0.5), flat(1.7), steps=None) == 4  # nobody knows how much is still to come
 
 
-def test_over_seconds_the_rest_goes_at_the_fastest_pace_so_far() -> None:
-    made, first = pruner(floor=0.5), LossPoint(10, 320, 1.0, 2.8)
-    assert stopped_at(made, [first, LossPoint(20, 640, 2.0, 2.8)]) == 2  # 2.8 so far, and 20 steps of 0.1 s x 0.5
-    slower = [LossPoint(20, 640, 1.1, 2.8), LossPoint(30, 960, 2.1, 2.8)]  # 3.08, and 10 steps of 0.01 s x 0.5
-    assert stopped_at(made, [first, *slower]) is None
+def test_over_seconds_the_rest_goes_at_the_fastest_pace_of_several_windows() -> None:
+    made = pruner(floor=0.5)
+    ten = [LossPoint(10 * n, 320 * n, 0.5 * n, 2.0) for n in range(1, 11)]
+    # At 3 windows 3.0 are there, and 60 steps of 0.05 s x 0.5 to come; before that nothing is known of the pace.
+    assert stopped_at(made, ten, steps=100) == 4
+    faster = [*ten[:2], *(LossPoint(10 * n, 320 * n, 1.0 + 0.05 * (n - 2), 2.0) for n in range(3, 11))]
+    assert stopped_at(made, faster, steps=100) is None
 
 
 def test_who_does_not_qualify_is_nobodys_rival() -> None:
@@ -113,7 +115,8 @@ def test_a_loss_below_the_floor_lowers_it_with_a_warning(caplog: pytest.LogCaptu
     caplog.set_level(logging.WARNING)
     made = pruner(floor=1.2)
     assert caplog.messages == [
-        "a loss of 0.5 is below prune.floor, 1.2, which is lowered to it; winners may have been pruned"
+        "a loss of 0.5 is below prune.floor, 1.2, which follows the losses now; winners may have been pruned"
     ]
     assert made.floor == 0.5
-    assert stopped_at(made, flat(1.7)) == 3
+    assert stopped_at(made, flat(0.4)) is None
+    assert (made.floor, len(caplog.messages)) == (0.4, 1)
