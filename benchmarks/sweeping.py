@@ -100,14 +100,13 @@ class Swept:
 
 
 def swept(trials: int, images: int, executor: str = "local", at: tuple[int, ...] = (), at_once: int = 1) -> Swept:
-    """Run so many trials of `WORKERS` ranks, `at_once` side by side, on a store of their own and warm gangs."""
+    """Run so many trials of `WORKERS` ranks, `at_once` side by side, on a store of their own."""
     with (
         tempfile.TemporaryDirectory() as folder,
         patch.dict(os.environ, {"SWEEPER_LOGS": folder}),
         closing(open_store(f"sqlite:///{folder}/sweeper.db")) as store,
         closing(_executor(executor, at_once)) as gangs,
     ):
-        _run(store, gangs, Watch(), at_once, images)  # the gangs come up
         watch = Watch(at)
         _run(store, gangs, watch, trials, images)
         set_up = [store.attempts(trial_id)[-1].setup_seconds or 0.0 for trial_id, _ in watch.began]

@@ -27,7 +27,7 @@ class Places:
     """What a gang was given: cores by number, GPUs by name (None: whichever it sees).
 
     `locked` are the keys of those that nobody else is given; `shared` where there are too few, and the gang sits where
-    others do. `visits` are the open files by which these can tell.
+    others do, a `guest` where these are of other sweeps. `visits` are the open files by which these can tell.
     """
 
     cores: tuple[int, ...] = ()
@@ -35,6 +35,7 @@ class Places:
     locked: tuple[str, ...] = ()
     shared: bool = False
     visits: tuple[int, ...] = ()
+    guest: bool = False
 
 
 class _Acquired(NamedTuple):
@@ -94,7 +95,8 @@ class SeatPool:
         names = None
         if self._gpus is not None:
             names = tuple([gpu for gpu in self._gpus if self._key(gpu) in locked] or self._gpus[: need.gpus])
-        return Places(numbers, names, locked, shared, self._visit(names or ()) if shared else ())
+        visits = self._visit(names or ()) if shared else ()
+        return Places(numbers, names, locked, shared, visits, guest=cores.others or gpus.others)
 
     def give_back(self, places: Places) -> None:
         """What was taken."""

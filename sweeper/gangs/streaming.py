@@ -264,7 +264,7 @@ class StreamingExecutor(ABC):
             self._busy.pop(job.trial_id, None)
             # Where seats are scattered, a gang that is being opened may wait for just these.
             needed = self._opening and _scattered(self.capacity())
-            if reusable and not needed and not seated.places.shared and not self._closing.is_set():
+            if reusable and not needed and not seated.places.guest and not self._closing.is_set():
                 self._idle.append(seated)
                 return
         self._dismiss(seated)

@@ -62,7 +62,8 @@ def test_ranks_find_what_torchrun_would_tell_them_and_rank_0_reports(tmp_path: P
             """
             import os, numpy, sweeper
             names = "RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR OMP_NUM_THREADS".split()
-            print("told", *(os.environ[name] for name in names), os.environ["MASTER_PORT"].isdigit())
+            told = " ".join(["told", *(os.environ[name] for name in names), str(os.environ["MASTER_PORT"].isdigit())])
+            os.write(1, f"{told}{os.linesep}".encode())  # in one piece, whatever the other rank writes
             print("unfinished", end="", flush=True)
             sweeper.start()
             for step in numpy.arange(1, 4):

@@ -119,8 +119,7 @@ def test_ranks_end_when_their_supervisor_is_killed(whom: str, tmp_path: Path) ->
         from tests.contracts.test_executors import ENDLESS, job, until_first_point
         from sweeper.gangs.base import Capacity, Seats
         from sweeper.gangs.local import LocalExecutor
-        from contextlib import suppress
-from pathlib import Path
+        from pathlib import Path
 
         executor = LocalExecutor(Capacity((Seats(2),)))
         executor.start(job(Path({str(tmp_path)!r}), "orphan", workers=2, images=ENDLESS, points=10_000))
