@@ -190,9 +190,7 @@ class Scheduler:
         if not self._seats_freed:
             return waiting
         self._seats_freed = False
-        by_id = {trial.id: trial for trial in waiting}
-        parameters = {trial.id: trial.parameters for trial in waiting}
-        waiting = [by_id[trial_id] for trial_id in self._guide.ordered(parameters)]
+        waiting = self._in_order(waiting)
         still_waiting: list[TrialRecord] = []
         free = self._capacity.total - sum((self._need(running.trial) for running in self._running.values()), Seats(0))
         for number, trial in enumerate(waiting):
@@ -204,6 +202,12 @@ class Scheduler:
             elif self._start(trial):
                 free -= need
         return still_waiting
+
+    def _in_order(self, waiting: list[TrialRecord]) -> list[TrialRecord]:
+        if not self._guide.over:
+            return waiting  # that of the plan: many wait, and gangs do
+        by_id = {trial.id: trial for trial in waiting}
+        return [by_id[trial_id] for trial_id in self._guide.ordered({t.id: t.parameters for t in waiting})]
 
     def _need(self, trial: TrialRecord) -> Seats:
         """What a trial's gang takes: what its ranks ask for, or what a host has of it where they may share."""
@@ -290,6 +294,8 @@ class Scheduler:
                 phases=phases,
                 oversubscribed=trial.oversubscribed,
             )
+            if state in (TrialState.PRUNED, TrialState.CANCELLED):
+                shutil.rmtree(checkpoints_folder(trial.id), ignore_errors=True)  # nobody goes on from these
             ended = ended_record(trial, state, reason, summary)
             self._guide.learn([ended.candidate(self._guide.over)] if self._guide.over else [])
             self._observer.trial_ended(ended)
@@ -308,8 +314,6 @@ class Scheduler:
                 self._finish(running, TrialState.PRUNED, running.hopeless, phases=event.phases)
             else:
                 self._finish(running, _STATES[event.outcome], event.reason, phases=event.phases)
-            if event.outcome == "stopped":
-                shutil.rmtree(checkpoints_folder(running.trial.id), ignore_errors=True)  # it goes on never more
             self._over.popleft()
 
     def _may_try_again(self, trial: TrialRecord) -> bool:

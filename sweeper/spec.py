@@ -80,6 +80,11 @@ def prune_by_name(written: Any) -> Any:
     return {"method": written} if isinstance(written, str) else written
 
 
+def prune_of(written: dict[str, Any] | None) -> Prune:
+    """What a spec as the store has it, None for an import, asks for."""
+    return Prune.model_validate(prune_by_name((written or {}).get("prune", {})))
+
+
 def _kind_of_trial(written: Any) -> str:
     is_command = isinstance(written, CommandConfig) or (isinstance(written, dict) and "command" in written)
     return "kind[command]" if is_command else "kind[training]"

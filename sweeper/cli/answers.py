@@ -14,7 +14,7 @@ from sweeper.errors import SpecError
 from sweeper.interchange.importing import LoggedTrial
 from sweeper.ranking import Candidate, Group, best_per_group
 from sweeper.space import WORKERS
-from sweeper.spec import OVER, Prune, prune_by_name
+from sweeper.spec import OVER, prune_of
 from sweeper.store.records import SweepRecord, TrialRecord
 from sweeper.store.store import Store
 
@@ -209,7 +209,7 @@ def _check_names(names: Sequence[str], trials: Sequence[Candidate], sweep: Sweep
 
 def _holds(sweep: SweepRecord, groups: Sequence[Group]) -> bool:
     """Whether no loss came below the floor that trials were pruned by."""
-    floor = Prune.model_validate(prune_by_name((sweep.spec or {}).get("prune", {}))).floor
+    floor = prune_of(sweep.spec).floor
     return all(group.best_minimum_loss is None or group.best_minimum_loss >= floor for group in groups)
 
 

@@ -11,7 +11,7 @@ from sweeper.pruning.area import AreaPruner, Hopeless
 from sweeper.ranking import Candidate, qualifies
 from sweeper.search.order import BestFirst
 from sweeper.space import WORKERS
-from sweeper.spec import Prune, prune_by_name
+from sweeper.spec import prune_of
 from sweeper.store import SweepRecord, TrialRecord
 from sweeper.trial import TrialState
 
@@ -95,7 +95,7 @@ class AreaGuide(Guide):
 
 def guide_for(sweep: SweepRecord, trials: Iterable[TrialRecord]) -> Guide:
     """What the sweep's spec asks for."""
-    prune = Prune.model_validate(prune_by_name((sweep.spec or {}).get("prune", {})))
+    prune = prune_of(sweep.spec)
     if prune.method == "none":
         return Guide()
     parameters = {trial.id: trial.parameters for trial in trials}

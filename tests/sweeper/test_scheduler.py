@@ -17,6 +17,7 @@ from sweeper.curve import LossPoint, summarize
 from sweeper.errors import LaunchError, SeatingError, StoreError
 from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
 from sweeper.owner import this_machine
+from sweeper.paths import checkpoints_folder
 from sweeper.plan import plan
 from sweeper.scheduler import Scheduler
 from sweeper.search import guide_for
@@ -634,6 +635,27 @@ def test_a_claim_that_was_recorded_unbeknown_is_given_back_and_run(store: Store)
 
     Scheduler(store, ScriptedExecutor(), Forgetful(), TickingClock()).run(sweep)
     assert [(t.state, t.attempt) for t in store.trials(sweep)] == [(TrialState.COMPLETED, 1), (TrialState.COMPLETED, 2)]
+
+
+@pytest.mark.parametrize("given_away", [False, True])
+def test_a_stopped_trials_checkpoints_go_unless_another_runs_it(
+    store: Store, given_away: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SWEEPER_LOGS", str(tmp_path))
+    sweep = submit(store, workers=[1])
+    (trial,) = store.trials(sweep)
+    folder = checkpoints_folder(trial.id)
+    folder.mkdir(parents=True)
+
+    def give_away() -> None:
+        if given_away and len(watcher.points) == 3:
+            store.release(trial.id, 1, "its lease ran out")
+            assert store.claim(trial.id) == 2
+            store.finish(trial.id, 2, TrialState.COMPLETED, summarize([]))
+
+    watcher = Watcher(at_point=give_away)
+    Scheduler(store, ScriptedExecutor(ends_as("stopped", 1.0)), watcher).run(sweep)
+    assert folder.exists() == given_away
 
 
 def test_a_wish_to_stop_reaches_what_runs(store: Store) -> None:

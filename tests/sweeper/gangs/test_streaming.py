@@ -178,6 +178,7 @@ def test_two_sweeps_do_not_wait_for_each_others_idle_gangs(tmp_path: Path) -> No
     for executor in both:
         executor.finish("narrow")
         executor.close()
+        assert executor.hosts.free == [Seats(4)]
 
 
 def test_who_may_share_says_so_of_its_trials(tmp_path: Path) -> None:
