@@ -91,7 +91,7 @@ class Scheduler:
         self._scheduler_id: str | None = None
         self._looked_at = -math.inf
         self._running: dict[str, Running] = {}
-        self._seats_freed = True
+        self._seats_freed = self._may_propose = True
 
     def run(self, sweep_id: str) -> None:
         """Run all pending trials, in the order of the plan as far as seats allow.
@@ -145,11 +145,12 @@ class Scheduler:
                 known = {trial.id for trial in self._again} | self._running.keys()
                 pending = (trial for trial in unfinished if trial.state is TrialState.PENDING)
                 waiting = [trial for trial in pending if trial.id not in known]
-                self._seats_freed = True
-                if not unfinished:
+                self._seats_freed = self._may_propose = True
+                if not unfinished and (interrupts or not (waiting := self._propose(sweep_id))):
                     return
             waiting, self._again = [*self._again, *waiting], []
             if not interrupts:
+                waiting = waiting or self._propose(sweep_id)
                 waiting = self._start_those_that_fit(waiting)
                 if waiting and not self._running:
                     self._see_that_some_can_start(waiting)
@@ -192,7 +193,7 @@ class Scheduler:
         self._seats_freed = False
         waiting = self._in_order(waiting)
         still_waiting: list[TrialRecord] = []
-        free = self._capacity.total - sum((self._need(running.trial) for running in self._running.values()), Seats(0))
+        free = self._free()
         for number, trial in enumerate(waiting):
             need = self._need(trial)
             if free.cpus < 1:
@@ -208,6 +209,18 @@ class Scheduler:
             return waiting  # that of the plan: many wait, and gangs do
         by_id = {trial.id: trial for trial in waiting}
         return [by_id[trial_id] for trial_id in self._guide.ordered({t.id: t.parameters for t in waiting})]
+
+    def _propose(self, sweep_id: str) -> list[TrialRecord]:
+        """Add to the sweep what the guide thinks of next, where seats are free for it; the trials that wait then."""
+        if not self._may_propose or self._free().cpus < 1 or self._store.stop_is_asked(sweep_id):
+            return []
+        proposed = self._guide.propose()
+        self._may_propose = bool(proposed and self._store.extend(sweep_id, proposed))
+        self._seats_freed |= self._may_propose
+        return self._store.trials(sweep_id, [TrialState.PENDING]) if self._may_propose else []
+
+    def _free(self) -> Seats:
+        return self._capacity.total - sum((self._need(running.trial) for running in self._running.values()), Seats(0))
 
     def _need(self, trial: TrialRecord) -> Seats:
         """What a trial's gang takes: what its ranks ask for, or what a host has of it where they may share."""
@@ -305,7 +318,7 @@ class Scheduler:
 
     def _leave_seats(self, trial: TrialRecord) -> None:
         self._running.pop(trial.id, None)
-        self._seats_freed = True
+        self._seats_freed = self._may_propose = True
 
     def _record_ends(self) -> None:
         while self._over:

@@ -13,7 +13,7 @@ from sweeper.search.order import BestFirst
 from sweeper.space import WORKERS
 from sweeper.spec import prune_of
 from sweeper.store import SweepRecord, TrialRecord
-from sweeper.trial import TrialState
+from sweeper.trial import TrialSpec, TrialState
 
 
 class Guide:
@@ -27,6 +27,13 @@ class Guide:
         Trials of one worker count stay together.
         """
         return list(waiting)
+
+    def propose(self) -> Sequence[TrialSpec]:
+        """Trials that the sweep does not have, to be added now that none waits and seats are free.
+
+        None where there are no more to come, or for as long as what runs has to end first.
+        """
+        return ()
 
     def begin(self, trial: str, steps: int | None, images: int | None) -> None:
         """An attempt at a trial begins to train, of so many steps and images in all as far as these are known."""

@@ -20,10 +20,10 @@ from sweeper.owner import this_machine
 from sweeper.paths import checkpoints_folder
 from sweeper.plan import plan
 from sweeper.scheduler import Scheduler
-from sweeper.search import guide_for
+from sweeper.search import Guide, guide_for
 from sweeper.spec import parse_spec
 from sweeper.store import EvaluationRecord, Store, TrialRecord, leases, open_store
-from sweeper.trial import TrialState
+from sweeper.trial import TrialSpec, TrialState
 
 Script = Callable[[Job], list[Event]]
 
@@ -564,6 +564,47 @@ def test_a_guide_learns_from_what_has_ended_before_and_elsewhere(store: Store) -
     Scheduler(store, StoppingExecutor(falls_to(LOSSES)), Watcher(), guide=guide).run(sweep)
     states = {trial.id: trial.state for trial in store.trials(sweep)}
     assert states == {good.id: TrialState.COMPLETED, bad.id: TrialState.PRUNED}
+
+
+@pytest.mark.parametrize("seats", [1, 2])
+def test_what_a_guide_proposes_is_added_when_nothing_waits_and_run(store: Store, seats: int) -> None:
+    spaces = [{"batch_size": [16], "learning_rate": [rate], "workers": [1]} for rate in (0.1, 0.2, 0.3)]
+    first, *more = [plan(parse_spec({"name": "s", "trial": {"images": 96}, "space": space})) for space in spaces]
+    sweep_id = store.add_sweep(parse_spec({"name": "s", "trial": {"images": 96}, "space": spaces[0]}), first)
+    ended: list[int] = []
+
+    class Proposing(Guide):
+        def propose(self) -> Sequence[TrialSpec]:
+            ended.append(sum(store.find_sweep(sweep_id).states.get(state, 0) for state in (TrialState.COMPLETED,)))
+            return more.pop(0) if more else ()
+
+    executor = ScriptedExecutor(seats=seats)
+    Scheduler(store, executor, Watcher(), guide=Proposing()).run(sweep_id)
+    assert [trial.state for trial in store.trials(sweep_id)] == [TrialState.COMPLETED] * 3
+    assert executor.most_seats == seats
+    assert ended[0] == (0 if seats == 2 else 1)  # with a seat free at once, without one when there is one
+
+
+def test_nothing_is_proposed_once_a_sweep_is_to_be_stopped(store: Store) -> None:
+    sweep_id = submit(store, workers=[1])
+    more = plan(
+        parse_spec(
+            {
+                "name": "s",
+                "trial": {"images": 96},
+                "space": {"batch_size": [16], "learning_rate": [0.7], "workers": [1]},
+            }
+        )
+    )
+
+    class Proposing(Guide):
+        def propose(self) -> Sequence[TrialSpec]:
+            return more
+
+    store.ask_to_stop(sweep_id)
+    before = len(store.trials(sweep_id))
+    Scheduler(store, ScriptedExecutor(), Watcher(), guide=Proposing()).run(sweep_id)
+    assert len(store.trials(sweep_id)) == before
 
 
 def test_what_is_added_while_it_runs_is_run_too(store: Store) -> None:
