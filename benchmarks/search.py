@@ -18,6 +18,7 @@ from benchmarks.measure import Row, add_arguments, alone, report, spread, versio
 from benchmarks.recorded import RecordedTrial, Replayed, Sweep, grid_winners, read_recorded, replay
 from sweeper.curve import LossPoint
 from sweeper.search import AreaGuide, Guide
+from sweeper.search.forecasting import ForecastGuide
 
 GROUP_BY = ("workers",)
 
@@ -25,6 +26,13 @@ GROUP_BY = ("workers",)
 def prune_area(sweep: Sweep, threshold: float | None, floor: float = 0.0) -> Guide:
     """`prune: area`, as the scheduler has it."""
     return AreaGuide(parameters_of(sweep), threshold, "seconds", GROUP_BY, floor)
+
+
+def prune_forecast(sweep: Sweep, threshold: float | None, risk: float = 0.01) -> Guide:
+    """`prune: forecast`, as the scheduler has it where gradients are averaged."""
+    return ForecastGuide(
+        parameters_of(sweep), threshold, "seconds", GROUP_BY, 0.0, risk, lambda trial: sweep[trial].points, shared=True
+    )
 
 
 def parameters_of(sweep: Sweep) -> Mapping[str, Mapping[str, Any]]:
@@ -134,6 +142,10 @@ def main() -> None:
         name = f"prune: area, floor {floor:g}, {given.together} at once"
         make = partial(prune_area, threshold=given.threshold, floor=floor)
         rows += rows_of(name, sweep, make, given.threshold, given.together, count)
+    name = f"prune: forecast, {given.together} at once"
+    rows += rows_of(
+        name, sweep, partial(prune_forecast, threshold=given.threshold), given.threshold, given.together, count
+    )
     rows += decision_time(1000 if given.quick else 10_000, 1000)
     report(rows, given.json)
 

@@ -60,18 +60,22 @@ class Limits(_Strict):
 
 
 class Prune(_Strict):
-    """Which trials are stopped before their end; with `area` those that can win no more.
+    """Which trials are stopped before their end; with `area` those that can win no more, with `forecast` hardly.
 
-    `floor` is a loss below which none comes: what is still to come of a curve counts for at least that much.
+    `floor` is a loss below which none comes: what is still to come of a curve counts for at least that much. `risk` is
+    the chance that a forecast costs a winner, for the sweep as a whole.
     """
 
-    method: Literal["none", "area"] = "none"
+    method: Literal["none", "area", "forecast"] = "none"
     floor: Annotated[float, Number, Field(ge=0, allow_inf_nan=False)] = 0.0
+    risk: Annotated[float, Number, Field(gt=0, le=0.5)] = 0.01
 
     @model_validator(mode="after")
-    def _floor_is_of_use(self) -> Self:
+    def _all_is_of_use(self) -> Self:
         if self.floor and self.method == "none":
             raise ValueError(f"a floor of {self.floor:g} does nothing without pruning; set method to area")
+        if "risk" in self.model_fields_set and self.risk != type(self)().risk and self.method != "forecast":
+            raise ValueError(f"a risk of {self.risk:g} is for forecasts; set method to forecast, or remove it")
         return self
 
 

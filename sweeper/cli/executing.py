@@ -122,7 +122,7 @@ def execute(
                     retries=spec.get("retries", 0),
                     limits=Limits.model_validate(spec.get("limits", {})),
                     oversubscribe=execution.oversubscribe,
-                    guide=guide_for(sweep, trials_now),
+                    guide=guide_for(sweep, trials_now, store.points),
                 )
                 scheduler.run(sweep_id)
         except KeyboardInterrupt:

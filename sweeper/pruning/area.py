@@ -11,7 +11,7 @@ import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from sweeper.curve import LossPoint
 from sweeper.ranking import Candidate, Key, group_key, qualifies
@@ -21,6 +21,16 @@ logger = logging.getLogger(__name__)
 # The bound is added up point by point and the area rounded once: this covers the difference, and ties stay.
 _ROUNDING = 1e-9
 _ENOUGH_WINDOWS = 3  # to tell how fast a trial may go: the first may be slow
+
+
+class Verdict(Protocol):
+    """Why a trial is to be stopped, in words; `bound` is the area that it would have, or at least have."""
+
+    @property
+    def bound(self) -> float:
+        """In units of loss times those of the axis."""
+
+    def __str__(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -83,7 +93,7 @@ class AreaPruner:
         """An attempt at a trial begins, of so many steps and images in all as far as these are known."""
         self._running[trial] = _Running(group_key(parameters, self.group_by), steps, images)
 
-    def point(self, trial: str, point: LossPoint) -> Hopeless | None:
+    def point(self, trial: str, point: LossPoint) -> Verdict | None:
         """The next point of a running trial; why it should be stopped, None where it may still win."""
         running = self._running.get(trial)
         if running is None or not math.isfinite(point.loss):

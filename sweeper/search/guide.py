@@ -7,12 +7,10 @@ from itertools import groupby
 from typing import Any
 
 from sweeper.curve import LossPoint
-from sweeper.pruning.area import AreaPruner, Hopeless
+from sweeper.pruning.area import AreaPruner, Verdict
 from sweeper.ranking import Candidate, qualifies
 from sweeper.search.order import BestFirst
 from sweeper.space import WORKERS
-from sweeper.spec import prune_of
-from sweeper.store import SweepRecord, TrialRecord
 from sweeper.trial import TrialSpec, TrialState
 
 
@@ -38,7 +36,7 @@ class Guide:
     def begin(self, trial: str, steps: int | None, images: int | None) -> None:
         """An attempt at a trial begins to train, of so many steps and images in all as far as these are known."""
 
-    def point(self, trial: str, point: LossPoint) -> Hopeless | None:  # noqa: ARG002 - for those who prune
+    def point(self, trial: str, point: LossPoint) -> Verdict | None:  # noqa: ARG002 - for those who prune
         """A running trial's next point; why it is to be stopped, None where it goes on."""
         return None
 
@@ -59,11 +57,14 @@ class AreaGuide(Guide):
     ) -> None:
         self.over = over
         self._trials, self._threshold, self._group_by = dict(trials), threshold, tuple(group_by)
-        self._pruner = AreaPruner(threshold, over, self._group_by, floor)
+        self._pruner = self._make_pruner(floor)
         self._order = BestFirst(self._trials, group_by)
         self._steps: dict[str, int | None] = {}
         self._whole: dict[str, float] = {}  # seconds that a pruned trial would have taken
         self._known: set[str] = set()
+
+    def _make_pruner(self, floor: float) -> AreaPruner:
+        return AreaPruner(self._threshold, self.over, self._group_by, floor)
 
     def ordered(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """Worker count after worker count as they come, the first one's trials in the order of `BestFirst`."""
@@ -79,7 +80,7 @@ class AreaGuide(Guide):
         self._steps[trial] = steps
         self._pruner.begin(trial, self._trials[trial], steps, images)
 
-    def point(self, trial: str, point: LossPoint) -> Hopeless | None:
+    def point(self, trial: str, point: LossPoint) -> Verdict | None:
         """See `Guide.point`."""
         hopeless = self._pruner.point(trial, point)
         if hopeless and trial not in self._whole:
@@ -98,12 +99,3 @@ class AreaGuide(Guide):
             if candidate.trial not in self._whole and candidate.seconds:
                 counts = qualifies(candidate, self._threshold) or candidate.state is TrialState.PRUNED
                 self._order.ended(candidate.trial, candidate.area if counts else None, candidate.seconds)
-
-
-def guide_for(sweep: SweepRecord, trials: Iterable[TrialRecord]) -> Guide:
-    """What the sweep's spec asks for."""
-    prune = prune_of(sweep.spec)
-    if prune.method == "none":
-        return Guide()
-    parameters = {trial.id: trial.parameters for trial in trials}
-    return AreaGuide(parameters, sweep.threshold, sweep.over, sweep.group_by, prune.floor)

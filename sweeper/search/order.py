@@ -8,7 +8,7 @@ neighbours. The order never changes who wins.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -50,7 +50,7 @@ class BestFirst:
         keys = [group_key(parameters, group_by) for parameters in trials.values()]
         numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
         self._groups = np.array([numbers[key] for key in keys])
-        self._places = _places(list(trials.values()))
+        self._places = places_of(list(trials.values()))
         self._batches = np.array([_global_batch(parameters) for parameters in trials.values()])
         self._known: dict[str, _Known] = {}
         for trial, known in before._known.items() if before else ():
@@ -106,10 +106,10 @@ def _regret(area: float, best: float | None) -> float:
     return min(_UNQUALIFIED, math.log(max(area, best) / best))
 
 
-def _places(trials: Sequence[Mapping[str, Any]]) -> Array:
-    """Each trial as a point: a column for each name that varies, numbers between 0 and 1."""
+def places_of(trials: Sequence[Mapping[str, Any]], without: Container[str] = ()) -> Array:
+    """Each trial as a point: a column for each name that varies, numbers between 0 and 1; `without` some of them."""
     rows = [_with_both_batches(parameters) for parameters in trials]
-    names = dict.fromkeys(name for parameters in rows for name in parameters)
+    names = dict.fromkeys(name for parameters in rows for name in parameters if name not in without)
     columns = [_column([parameters.get(name) for parameters in rows]) for name in names]
     return np.concatenate(columns, axis=1) if columns else np.zeros((len(trials), 0))
 

@@ -540,7 +540,7 @@ def test_what_can_win_no_more_is_pruned_and_the_winner_stays(store: Store, seats
     spec = parse_spec({"name": "x", "trial": trial, "space": space, "prune": prune, "objective": objective})
     sweep = store.add_sweep(spec, plan(spec))
     record = store.find_sweep(sweep)
-    guide = guide_for(record, store.trials(sweep))
+    guide = guide_for(record, store.trials(sweep), store.points)
     Scheduler(store, StoppingExecutor(falls_to(LOSSES), seats=seats), Watcher(), guide=guide).run(sweep)
     trials = {trial.config["batch_size"]: trial for trial in store.trials(sweep)}
     assert trials[16].state is TrialState.COMPLETED
@@ -560,7 +560,7 @@ def test_a_guide_learns_from_what_has_ended_before_and_elsewhere(store: Store) -
     good, bad = store.trials(sweep)
     points = [LossPoint(n, 8 * n, n / 10, 0.9) for n in range(1, 11)]
     store.finish(good.id, store.claim(good.id) or 0, TrialState.COMPLETED, summarize(points))
-    guide = guide_for(store.find_sweep(sweep), store.trials(sweep))
+    guide = guide_for(store.find_sweep(sweep), store.trials(sweep), store.points)
     Scheduler(store, StoppingExecutor(falls_to(LOSSES)), Watcher(), guide=guide).run(sweep)
     states = {trial.id: trial.state for trial in store.trials(sweep)}
     assert states == {good.id: TrialState.COMPLETED, bad.id: TrialState.PRUNED}

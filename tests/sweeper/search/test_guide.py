@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.recorded import RecordedTrial, Sweep, grid_winners, read_recorded, replay
-from benchmarks.search import parameters_of, prune_area, synthetic
+from benchmarks.search import parameters_of, prune_area, prune_forecast, synthetic
 from sweeper.curve import LossPoint
 from sweeper.search import AreaGuide, Guide
 from sweeper.search.order import BestFirst
@@ -76,6 +76,35 @@ def test_a_recorded_sweep_keeps_its_winners_for_less(recorded_data: Callable[[st
         found = replay(sweep, prune_area(sweep, 1.5, floor), 1.5, 4, seed=1)
         assert found.winners == true
         assert found.spent < most * whole
+
+
+def test_forecasts_keep_a_recorded_sweeps_winners_for_much_less(recorded_data: Callable[[str], Path]) -> None:
+    sweep = read_recorded(recorded_data("recorded-sweep"))
+    whole = sum(one.seconds for one in sweep.values())
+    for together in (1, 4):
+        found = replay(sweep, prune_forecast(sweep, 1.5), 1.5, together, seed=1)
+        assert found.winners == grid_winners(sweep, 1.5)
+        assert found.spent < 0.2 * whole
+
+
+@pytest.mark.parametrize("threshold", [None, 0.5, 1.0])
+def test_forecasts_keep_the_winners_of_made_up_sweeps(threshold: float | None) -> None:
+    sweep = synthetic(60)
+    found = replay(sweep, prune_forecast(sweep, threshold), threshold, 3, seed=2)
+    assert found.winners == grid_winners(sweep, threshold)
+
+
+def test_forecasts_learn_from_what_ended_before_and_put_the_most_workers_first() -> None:
+    sweep = synthetic(60)
+    guide = prune_forecast(sweep, 1.0)
+    ordered = guide.ordered(parameters_of(sweep))
+    workers = [sweep[trial].parameters["workers"] for trial in ordered]
+    assert workers == sorted(workers, reverse=True)
+    ended, waiting = ordered[:30], ordered[30:]
+    guide.learn([sweep[trial].candidate(trial) for trial in ended])
+    slow = next(trial for trial in waiting if min(point.loss for point in sweep[trial].points) > 1.5)
+    guide.begin(slow, sweep[slow].points[-1].step, None)
+    assert any(guide.point(slow, point) for point in sweep[slow].points)
 
 
 def test_without_pruning_everything_runs_in_the_order_of_the_plan() -> None:

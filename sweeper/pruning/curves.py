@@ -1,0 +1,164 @@
+"""How loss curves go on: learnt from the sweep's own finished ones, by Gaussian processes.
+
+At each of a few stages of a run there are two questions: how low is the mean of the losses that are still to come, and
+how low the lowest of them, both against the present level? A Gaussian process a stage answers from the finished curves:
+its inputs are the trial's place among the parameters, the logarithm of the level and how fast that falls; its outputs
+are the logarithms of the two ratios. The noise of a level is that of the mean over its window. Finished curves also
+say how good the answers are: each is predicted from the others (the closed form of leave-one-out: Rasmussen and
+Williams, Gaussian Processes for Machine Learning, equations 5.10 to 5.12), and where the errors are larger than they
+were said to be, all deviations are enlarged by as much.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+Array: TypeAlias = NDArray[np.float64]
+
+STAGES = (0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.27, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.93)  # parts of a run
+_FEWEST_POINTS = 3  # of a level
+_WINDOW = 0.2  # of the points so far make a level
+_FEWEST_CURVES, _MOST_CURVES = 4, 96  # that a forecast learns from
+_GROWN = 1.3  # times as many curves have the kernels fitted anew
+# What a curve may do that is like none before: its rest may differ by so much, in logarithms, for a whole run's rest.
+_UNLIKE = 0.3
+_LEVEL, _FALL = (
+    0.5,
+    0.2,
+)  # differences of log levels, and of their falls, that count like the whole range of a parameter
+_LEAST = 1e-9  # a loss of zero has no logarithm
+
+
+class Level(NamedTuple):
+    """Where a curve stands: points so far, logarithm of the loss, its fall since the window before, its deviation."""
+
+    points: int
+    log: float
+    fall: float
+    noise: float
+
+
+class Rest(NamedTuple):
+    """What is to come: means and deviations of the logarithms of the mean and of the lowest loss.
+
+    The errors have the tails of Student's t of so many `degrees` of freedom.
+    """
+
+    mean: float
+    mean_deviation: float
+    lowest: float
+    lowest_deviation: float
+    degrees: int
+
+
+def stage_of(progress: float) -> int | None:
+    """The last stage that a run has come to."""
+    reached = [number for number, part in enumerate(STAGES) if progress >= part * (1 - _LEAST)]
+    return reached[-1] if reached else None
+
+
+def level_of(losses: Sequence[float] | Array) -> Level | None:
+    """The level at the end of these losses; None where they are too few."""
+    count = len(losses)
+    if count < _FEWEST_POINTS:
+        return None
+    width = max(_FEWEST_POINTS, int(_WINDOW * count))
+    last = np.maximum(losses[-width:], _LEAST)
+    before = np.maximum(losses[max(0, count - 2 * width) : count - width or 1], _LEAST)
+    log, noise = math.log(last.mean()), float(last.std() / last.mean() / math.sqrt(width))
+    return Level(count, log, log - math.log(before.mean()), noise)
+
+
+@dataclass
+class _Stage:
+    """What the finished curves say at one stage; a place counts once, so that equal curves do not feign certainty."""
+
+    inputs: dict[tuple[float, ...], list[float]] = field(default_factory=dict)
+    outputs: dict[tuple[float, ...], tuple[float, float]] = field(default_factory=dict)
+    noises: dict[tuple[float, ...], float] = field(default_factory=dict)
+    fitted: int = 0  # curves, when the kernels were
+    learnt: int = 0  # curves, when the processes were
+    kernels: list[Any] = field(default_factory=list)
+    processes: list[tuple[GaussianProcessRegressor, float, float]] = field(default_factory=list)
+
+
+class CurveModel:
+    """Learns from finished curves of a sweep, whose places are points with coordinates between 0 and 1."""
+
+    def __init__(self) -> None:
+        self._stages = [_Stage() for _ in STAGES]
+
+    def add(self, place: Sequence[float], progress: Array, losses: Array) -> None:
+        """A curve that has come to its end, all finite; `progress` is the part of the run before each loss's end."""
+        key = tuple(place)
+        for part, stage in zip(STAGES, self._stages, strict=True):
+            count = max(_FEWEST_POINTS, int(np.searchsorted(progress, part * (1 + _LEAST), side="right")))
+            level = level_of(losses[:count])
+            if level is None or count >= len(losses) or key in stage.inputs or len(stage.inputs) >= _MOST_CURVES:
+                continue
+            rest = np.maximum(losses[count:], _LEAST)
+            stage.inputs[key] = _input(place, level)
+            stage.outputs[key] = (math.log(rest.mean()) - level.log, math.log(rest.min()) - level.log)
+            stage.noises[key] = level.noise
+
+    def rest(self, place: Sequence[float], stage: int, level: Level) -> Rest | None:
+        """What a curve at this level has still to come; None while too few are known."""
+        known = self._stages[stage]
+        if len(known.inputs) < _FEWEST_CURVES:
+            return None
+        if known.learnt != len(known.inputs):
+            _learn(known, _UNLIKE * math.sqrt(1 - STAGES[stage]))
+        (mean, its), (lowest, lowests) = (_predicted(made, place, level) for made in known.processes)
+        return Rest(level.log + mean, its, level.log + lowest, lowests, len(known.inputs) - 1)
+
+
+def _predicted(made: tuple[GaussianProcessRegressor, float, float], place: Sequence[float], level: Level) -> Array:
+    """A logarithm of a ratio, and its deviation."""
+    process, mean, enlarged = made
+    ratio, deviation = process.predict([_input(place, level)], return_std=True)
+    return np.array([mean + float(ratio[0]), enlarged * math.hypot(float(deviation[0]), level.noise)])
+
+
+def _input(place: Sequence[float], level: Level) -> list[float]:
+    return [*place, level.log / _LEVEL, level.fall / _FALL]
+
+
+def _learn(stage: _Stage, unlike: float) -> None:
+    """Fit the two processes to what is known, their kernels too where it has grown by much."""
+    inputs, outputs = np.array(list(stage.inputs.values())), np.array(list(stage.outputs.values()))
+    noise = np.array(list(stage.noises.values())) ** 2 + 1e-6
+    count = len(inputs)
+    fits = count >= _GROWN * stage.fitted
+    kernels = [_kernel(inputs, max(unlike, column.std())) for column in outputs.T] if fits else stage.kernels
+    stage.processes = []
+    for kernel, column in zip(kernels, outputs.T, strict=True):
+        process = GaussianProcessRegressor(kernel, alpha=noise, **({} if fits else {"optimizer": None}))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # at a bound of its range a length is good enough
+            process.fit(inputs, column - column.mean())
+        stage.processes.append((process, float(column.mean()), _enlarged(process, column - column.mean())))
+    stage.kernels = [process.kernel_ for process, _, _ in stage.processes]
+    stage.fitted, stage.learnt = count if fits else stage.fitted, count
+
+
+def _kernel(inputs: Array, deviation: float) -> Any:
+    lengths = RBF([0.7] * inputs.shape[1], (0.1, 2.0))
+    noise = WhiteKernel((0.1 * deviation) ** 2, ((0.02 * deviation) ** 2, deviation**2))
+    return ConstantKernel(deviation**2, "fixed") * lengths + noise
+
+
+def _enlarged(process: GaussianProcessRegressor, outputs: Array) -> float:
+    """By how much errors of leave-one-out are larger than they were said to be, as a root mean square; at least 1."""
+    inverse = np.linalg.inv(process.L_ @ process.L_.T)
+    errors = (inverse @ outputs) / np.sqrt(np.diag(inverse))  # in deviations
+    return max(1.0, float(np.sqrt(np.mean(errors**2))))

@@ -1,0 +1,126 @@
+"""Pruning by forecast: a trial is stopped when it will hardly qualify and win, at a risk that is stated.
+
+The chance that a trial wins is at most the chance that its area comes below that of the best qualified one of its
+group, and at most the chance that its loss comes down to the threshold. Both follow from what is known of the curve so
+far and from what the sweep's finished curves say of the rest (`curves.py`). A trial is stopped when the smaller chance
+is below its share of the risk that has not been spent: so the chances of all stopped trials add up to at most the risk.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from sweeper.curve import LossPoint
+from sweeper.pruning.area import AreaPruner, Verdict
+from sweeper.pruning.curves import CurveModel, Rest, level_of, stage_of
+
+
+@dataclass(frozen=True)
+class Unlikely:
+    """Why a trial will hardly win: its area will be about `bound`, or its lowest loss too high."""
+
+    bound: float
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclass
+class _Course:
+    """A running trial's curve, and the last stage at which it was looked at."""
+
+    losses: list[float] = field(default_factory=list)
+    positions: list[tuple[int, float]] = field(default_factory=list)  # steps and seconds
+    looked_at: int = -1
+
+
+@dataclass
+class ForecastPruner(AreaPruner):
+    """The exact bound, and before it the forecast; `places` are all trials' as points for `CurveModel`."""
+
+    risk: float = 0.01
+    places: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    _model: CurveModel = field(default_factory=CurveModel)
+    _courses: dict[str, _Course] = field(default_factory=dict)
+    _spent: float = 0.0
+    _ended: int = 0
+
+    def begin(self, trial: str, parameters: Mapping[str, Any], steps: int | None, images: int | None) -> None:
+        """See `AreaPruner.begin`."""
+        super().begin(trial, parameters, steps, images)
+        self._courses[trial] = _Course()
+
+    def ended(self, trial: str, curve: Sequence[LossPoint]) -> None:
+        """A trial has ended, and counts no more among those that share the risk; of a complete one the curve."""
+        self._ended += 1
+        self._courses.pop(trial, None)
+        losses = np.array([point.loss for point in curve])
+        if trial in self.places and len(curve) and curve[-1].step and np.isfinite(losses).all():
+            progress = np.array([point.step for point in curve]) / curve[-1].step
+            self._model.add(self.places[trial], progress, losses)
+
+    def pruned_elsewhere(self) -> None:
+        """Another scheduler, or an earlier run, has pruned a trial: by about its share of the risk."""
+        self._spent = min(self.risk, self._spent + self.risk / max(1, len(self.places)))
+
+    def point(self, trial: str, point: LossPoint) -> Verdict | None:
+        """See `AreaPruner.point`; None too where the forecast knows too little."""
+        hopeless = super().point(trial, point)
+        course, running = self._courses.get(trial), self._running.get(trial)
+        if hopeless or course is None or running is None or self._off or not math.isfinite(point.loss):
+            return hopeless
+        course.losses.append(point.loss)
+        course.positions.append((point.step, point.seconds))
+        stage = stage_of(point.step / running.steps) if running.steps else None
+        if stage is None or stage <= course.looked_at or trial not in self.places:
+            return None
+        level = level_of(course.losses)
+        course.looked_at = stage if level else course.looked_at
+        rest = self._model.rest(self.places[trial], stage, level) if level else None
+        return self._judge(trial, course, rest) if rest else None
+
+    def _judge(self, trial: str, course: _Course, rest: Rest) -> Unlikely | None:
+        running = self._running[trial]
+        best = self._best.get(running.key)
+        left, pace_deviation = self._rest_of_axis(trial, course)
+        area = running.area + left * math.exp(rest.mean)
+        wins = qualifies = 1.0
+        if best is not None and best.area is not None and left > 0:
+            needed = max((best.area - running.area) / left, 1e-12)
+            deviation = math.hypot(rest.mean_deviation, pace_deviation)
+            wins = _chance(math.log(needed), rest.mean, deviation, rest.degrees)
+        if self.threshold is not None and self.threshold > 0 and min(course.losses) > self.threshold:
+            qualifies = _chance(math.log(self.threshold), rest.lowest, rest.lowest_deviation, rest.degrees)
+        chance = min(wins, qualifies)
+        if chance >= (self.risk - self._spent) / max(1, len(self.places) - self._ended):
+            return None
+        self._spent += chance
+        if qualifies < wins:
+            lowest = f"about {math.exp(rest.lowest):.4g}, and the threshold is {self.threshold:g}"
+            return Unlikely(area, f"its lowest loss will be {lowest} (chance {qualifies:.1g})")
+        assert best is not None
+        rival = f"trial {best.trial} has {best.area:.5g}"
+        return Unlikely(area, f"its area will be about {area:.5g}, and {rival} (chance to win {wins:.1g})")
+
+    def _rest_of_axis(self, trial: str, course: _Course) -> tuple[float, float]:
+        """What is left of the axis, and the deviation of its logarithm: steps may become faster or slower."""
+        running = self._running[trial]
+        if self.over != "seconds":
+            return self._left(running), 0.0
+        (first, begun), (last, now) = course.positions[0], course.positions[-1]
+        steps, seconds = np.diff(np.array(course.positions, dtype=float), axis=0).T
+        pace = (now - begun) / max(1, last - first)
+        deviation = float(np.std(seconds / np.maximum(steps, 1)) / pace / math.sqrt(len(steps))) if pace > 0 else 0.0
+        return max(0, (running.steps or 0) - last) * pace, deviation
+
+
+def _chance(limit: float, mean: float, deviation: float, degrees: int) -> float:
+    """That a value comes out at most at a limit."""
+    return float(student.cdf((limit - mean) / max(deviation, 1e-9), degrees))

@@ -1,0 +1,84 @@
+"""The guide of `prune: forecast`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from sweeper.curve import LossPoint
+from sweeper.pruning.area import Verdict
+from sweeper.pruning.forecast import ForecastPruner
+from sweeper.ranking import Candidate
+from sweeper.search.guide import AreaGuide
+from sweeper.search.order import places_of
+from sweeper.space import WORKERS
+from sweeper.trial import TrialState
+
+
+class ForecastGuide(AreaGuide):
+    """The exact bound, the forecast at this risk, and an order in which much is learnt for little.
+
+    `curve_of` gives the points of a trial that has ended. Where curves are `shared` by all trials of a global batch, a
+    worker count tells nothing of a curve, and what was learnt with one holds for the others.
+    """
+
+    def __init__(
+        self,
+        trials: Mapping[str, Mapping[str, Any]],
+        threshold: float | None,
+        over: str,
+        group_by: Sequence[str],
+        floor: float,
+        risk: float,
+        curve_of: Callable[[str], Sequence[LossPoint]],
+        *,
+        shared: bool,
+    ) -> None:
+        self._risk, self._curve_of, self._shared = risk, curve_of, shared
+        super().__init__(trials, threshold, over, group_by, floor)
+        self._curves: dict[str, list[LossPoint]] = {}
+        self._stopped: set[str] = set()
+
+    def _make_pruner(self, floor: float) -> ForecastPruner:
+        objective = (self._threshold, self.over, self._group_by)
+        self._forecast = ForecastPruner(*objective, floor, risk=self._risk, places=self._places())
+        return self._forecast
+
+    def _places(self) -> dict[str, tuple[float, ...]]:
+        without = (WORKERS, "batch_size") if self._shared else ()
+        places = places_of(list(self._trials.values()), without)
+        return {trial: tuple(place) for trial, place in zip(self._trials, places.tolist(), strict=True)}
+
+    def ordered(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        """The most workers first, whose trials are short and teach for the others; else as `AreaGuide.ordered`."""
+        known = len(self._trials)
+        by_workers = sorted(waiting, key=lambda trial: -waiting[trial].get(WORKERS, 1))
+        ordered = super().ordered({trial: waiting[trial] for trial in by_workers})
+        if len(self._trials) > known:
+            self._forecast.places = {**self._places(), **self._forecast.places}
+        return ordered
+
+    def begin(self, trial: str, steps: int | None, images: int | None) -> None:
+        """See `Guide.begin`."""
+        super().begin(trial, steps, images)
+        self._curves[trial] = []
+
+    def point(self, trial: str, point: LossPoint) -> Verdict | None:
+        """See `Guide.point`."""
+        if trial in self._curves:
+            self._curves[trial].append(point)
+        verdict = super().point(trial, point)
+        if verdict:
+            self._stopped.add(trial)
+        return verdict
+
+    def learn(self, candidates: Iterable[Candidate]) -> None:
+        """See `Guide.learn`."""
+        new = [one for one in candidates if one.state.ended and one.trial not in self._known]
+        super().learn(new)
+        for one in new:
+            curve = self._curves.pop(one.trial, [])
+            complete = one.state is TrialState.COMPLETED
+            if one.state is TrialState.PRUNED and one.trial not in self._stopped:
+                self._forecast.pruned_elsewhere()
+            self._forecast.ended(one.trial, (curve or self._curve_of(one.trial)) if complete else ())
