@@ -9,10 +9,13 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from sweeper.cost import candidates_over, dollars_per_second, rate_for
 from sweeper.curve import LossPoint
 from sweeper.errors import FigureError
 from sweeper.ranking import Candidate, Key, best_per_group, group_key, qualifies
-from sweeper.spec import OVER
+from sweeper.repeats import repeats_of
+from sweeper.settings import competitors
+from sweeper.spec import DOLLARS, OVER
 from sweeper.store import EvaluationRecord, Store, SweepRecord
 from sweeper.trial import TrialState
 
@@ -35,8 +38,9 @@ class Outcome(StrEnum):
 class TrialRow(NamedTuple):
     """One trial; `area` in loss times the table's axis, `seconds` of training, None where there is none.
 
-    `batch_size` is what the table's `batch_name` says; it and the rate are None where an imported trial has none.
-    `others` are further parameters that vary within a group, by name.
+    With repeats it is a setting (`sweeper.settings`): area and seconds are means over its `repeats` seeds, `trial` is
+    the first of them. `batch_size` is what the table's `batch_name` says; it and the rate are None where an imported
+    trial has none. `others` are further parameters that vary within a group, by name.
     """
 
     trial: str
@@ -51,6 +55,7 @@ class TrialRow(NamedTuple):
     minimum_loss: float | None
     seconds: float | None
     winner: bool
+    repeats: int = 1
 
     @property
     def qualified(self) -> bool:
@@ -92,7 +97,8 @@ class TrialGroup:
 class TrialTable:
     """The trials of a sweep by group, in numeric order; `over` is the axis of all areas.
 
-    `batch_name` is batch_size (images per worker and step) or global_batch_size (of all workers together).
+    `batch_name` is batch_size (images per worker and step) or global_batch_size (of all workers together), `rate` what
+    a worker costs by the hour, in dollars, None where nobody says.
     """
 
     sweep: str
@@ -101,6 +107,12 @@ class TrialTable:
     threshold: float | None
     batch_name: str
     groups: tuple[TrialGroup, ...]
+    rate: float | None = None
+
+    @property
+    def repeats(self) -> int:
+        """The most seeds that a setting has."""
+        return max((row.repeats for row in self.rows), default=1)
 
     @cached_property
     def rows(self) -> tuple[TrialRow, ...]:
@@ -112,8 +124,8 @@ class TrialTable:
 class CurveRow:
     """The curve that stands for a group: its winner's, or its nearest trial's where none qualified.
 
-    `positions` are seconds, images or steps; losses may be NaN or infinite. A group without a curve has no points,
-    and no `trial` where none has ended yet.
+    `positions` are seconds, images, steps or dollars; losses may be NaN or infinite. A group without a curve has no
+    points, and no `trial` where none has ended yet.
     """
 
     group: TrialGroup
@@ -134,7 +146,7 @@ class CurveTable:
 class AccuracyRow:
     """The evaluations of the trial that stands for a group as in `CurveRow`; none where it was not evaluated.
 
-    `positions` are seconds of training, images or steps, `accuracies` shares of the test set in [0, 1].
+    `positions` are seconds of training, images, steps or dollars, `accuracies` shares of the test set in [0, 1].
     """
 
     group: TrialGroup
@@ -158,21 +170,25 @@ def trial_table(
     threshold: float | None = None,
     *,
     oversubscribed: bool = False,
+    rate: float | None = None,
 ) -> TrialTable:
-    """The trials of a sweep, with areas over an axis; axis and threshold are the sweep's own unless given.
+    """The trials of a sweep, with areas over an axis; axis, threshold and `rate` are the sweep's own unless given.
 
-    Those over seconds of `oversubscribed` trials only where asked for. Reads no loss points.
+    With repeats its settings. Areas over seconds of `oversubscribed` trials only where asked for. Reads no loss points.
 
     Raises:
         FigureError: the sweep has no trials, or curves but no area over this axis.
+        SpecError: areas over dollars without a rate.
         StoreError: the store cannot be read.
     """
     axis = over or sweep.over
     limit = sweep.threshold if threshold is None else threshold
-    trials = store.candidates(sweep.id, axis, oversubscribed=oversubscribed)
+    rate = rate_for(sweep, axis, rate)
+    found = candidates_over(store, sweep, axis, rate, oversubscribed=oversubscribed)
+    trials = competitors(found, repeats_of(sweep.spec))
     if not trials:
         raise FigureError(f"sweep {sweep.name!r} has no trials", "`sweeper list` shows the sweeps that have some")
-    _check_axis(store, sweep, trials, axis)
+    _check_axis(store, sweep, found, axis, rate)
     batch_name = _batch_name(trials)
     others = _varied(trials, sweep.group_by)
     members: dict[Key, list[Candidate]] = {}
@@ -187,7 +203,7 @@ def trial_table(
             ]
         )
         groups.append(TrialGroup(key=group.key, rows=rows, best_minimum_loss=group.best_minimum_loss))
-    return TrialTable(sweep.id, sweep.name, axis, limit, batch_name, tuple(groups))
+    return TrialTable(sweep.id, sweep.name, axis, limit, batch_name, tuple(groups), rate)
 
 
 def curve_table(store: Store, trials: TrialTable) -> CurveTable:
@@ -197,7 +213,7 @@ def curve_table(store: Store, trials: TrialTable) -> CurveTable:
         FigureError: no group has a curve, or a curve does not say its images.
         StoreError: the store cannot be read.
     """
-    rows = tuple(_curve_row(store, group, trials.over) for group in trials.groups)
+    rows = tuple(_curve_row(store, group, trials) for group in trials.groups)
     if not any(row.losses for row in rows):
         raise FigureError(
             f"sweep {trials.name!r} has no loss points to draw", "wait until a trial has ended, then draw again"
@@ -213,7 +229,7 @@ def accuracy_table(store: Store, trials: TrialTable) -> AccuracyTable:
         StoreError: the store cannot be read.
     """
     evaluations = store.evaluations_by_trial(trials.sweep)
-    rows = tuple(_accuracy_row(evaluations, group, trials.over) for group in trials.groups)
+    rows = tuple(_accuracy_row(evaluations, group, trials) for group in trials.groups)
     if not evaluations:
         raise FigureError(
             f"sweep {trials.name!r}: none of its trials was evaluated on the test set",
@@ -253,6 +269,7 @@ def _row(trial: Candidate, threshold: float | None, batch_name: str, others: Seq
         minimum_loss=trial.minimum_loss,
         seconds=trial.seconds,
         winner=winner,
+        repeats=len(trial.trials),
     )
 
 
@@ -275,10 +292,11 @@ def _varied(trials: Sequence[Candidate], group_by: Sequence[str]) -> list[str]:
     return [name for name in names if len({repr(trial.parameters.get(name)) for trial in trials}) > 1]
 
 
-def _check_axis(store: Store, sweep: SweepRecord, trials: Sequence[Candidate], over: str) -> None:
+def _check_axis(store: Store, sweep: SweepRecord, trials: Sequence[Candidate], over: str, rate: float | None) -> None:
     if _has_areas(trials) or not any(trial.complete and trial.finite for trial in trials):
         return
-    ways = [f"--over {axis}" for axis in OVER if _has_areas(store.candidates(sweep.id, axis))]
+    axes = [axis for axis in OVER if axis != DOLLARS or rate is not None]
+    ways = [f"--over {axis}" for axis in axes if _has_areas(candidates_over(store, sweep, axis, rate))]
     ways += ["--oversubscribed"] if any(trial.oversubscribed for trial in trials) else []
     remedy = f"use {' or '.join(ways)}" if ways else "a curve needs at least two loss points"
     raise FigureError(f"sweep {sweep.name!r}: none of its curves has an area over {over}", remedy)
@@ -288,25 +306,30 @@ def _has_areas(trials: Iterable[Candidate]) -> bool:
     return any(trial.complete and trial.finite and trial.area is not None for trial in trials)
 
 
-def _curve_row(store: Store, group: TrialGroup, over: str) -> CurveRow:
+def _curve_row(store: Store, group: TrialGroup, table: TrialTable) -> CurveRow:
     trial = group.best
     if trial is None:
         return CurveRow(group, None, (), ())
     points = store.points(trial.trial)
-    positions = [_position(point, over) for point in points]
+    positions = [_position(point, trial, table) for point in points]
     known = tuple(float(position) for position in positions if position is not None)
     if len(known) < len(points):
-        raise FigureError(f"the curve of trial {trial.trial} does not say its {over}", "use --over seconds or steps")
+        problem = f"the curve of trial {trial.trial} does not say its {table.over}"
+        raise FigureError(problem, "use --over seconds or steps")
     return CurveRow(group, trial, known, tuple(point.loss for point in points))
 
 
-def _accuracy_row(evaluations: Mapping[str, Sequence[EvaluationRecord]], group: TrialGroup, over: str) -> AccuracyRow:
+def _accuracy_row(
+    evaluations: Mapping[str, Sequence[EvaluationRecord]], group: TrialGroup, table: TrialTable
+) -> AccuracyRow:
     trial = group.best
     found = evaluations.get(trial.trial, ()) if trial else ()
-    positions = [_position(evaluation, over) for evaluation in found]
+    positions = [_position(evaluation, trial, table) for evaluation in found] if trial else []
     known = tuple(float(position) for position in positions if position is not None)
     return AccuracyRow(group, trial, known, tuple(evaluation.accuracy for evaluation in found))
 
 
-def _position(at: LossPoint | EvaluationRecord, over: str) -> float | None:
-    return {"seconds": at.seconds, "images": at.images, "steps": at.step}[over]
+def _position(at: LossPoint | EvaluationRecord, trial: TrialRow, table: TrialTable) -> float | None:
+    if table.over == DOLLARS and table.rate is not None:
+        return at.seconds * dollars_per_second({WORKERS: trial.workers}, table.rate)
+    return {"seconds": at.seconds, "images": at.images, "steps": at.step}[table.over]

@@ -14,6 +14,7 @@ from sweeper.cli.options import (
     over_option,
     oversubscribed_option,
     print_json,
+    rate_option,
     store_option,
     threshold_option,
 )
@@ -42,7 +43,7 @@ def _figure_options(function: Function) -> Function:
         metavar="FILE",
         help="A .png, .svg or .pdf file; default: the sweep's name and the figure's, as PNG.",
     )
-    ranking = [threshold_option, over_option, oversubscribed_option]
+    ranking = [threshold_option, over_option, oversubscribed_option, rate_option]
     for option in reversed([click.argument("sweep"), output, *ranking, store_option, json_option]):
         function = option(function)
     return function
@@ -84,6 +85,7 @@ def _plot(
     threshold: float | None,
     over: str | None,
     oversubscribed: bool,
+    dollars_per_worker_hour: float | None,
     store_url: str,
     as_json: bool,
 ) -> None:
@@ -96,7 +98,9 @@ def _plot(
         format_of(output)
     with closing(open_store(store_url, create=False)) as store:
         record = store.find_sweep(sweep)
-        figure = _draw(kind, store, trial_table(store, record, over, threshold, oversubscribed=oversubscribed))
+        rate = dollars_per_worker_hour
+        table = trial_table(store, record, over, threshold, oversubscribed=oversubscribed, rate=rate)
+        figure = _draw(kind, store, table)
     path = output or default_path(record.name, record.id, kind)
     write_figure(figure, path)
     if as_json:

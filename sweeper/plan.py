@@ -15,6 +15,7 @@ from engine.config import AugmentationConfig, ScheduleConfig, TrainingConfig
 from sweeper.command import CommandConfig
 from sweeper.errors import SpecError
 from sweeper.faults import describe_faults
+from sweeper.repeats import Race, gives_seeds, planned_seeds
 from sweeper.space import SEED, WORKERS
 from sweeper.spec import Resources, SweepSpec, replace_field
 from sweeper.trial import TrialSpec
@@ -42,7 +43,10 @@ def plan(spec: SweepSpec) -> list[TrialSpec]:
         SpecError: a combination that cannot be trained, such as fewer images than one step takes, or too many of them.
     """
     _check_size(spec)
-    trials = [_trial(spec, point, repeat) for point in _points(spec) for repeat in range(spec.repeats)]
+    seeds = range(planned_seeds(spec.repeats))
+    trials = [_trial(spec, point, repeat) for point in _points(spec) for repeat in seeds]
+    if isinstance(spec.repeats, Race):
+        _trial(spec, _points(spec)[0], spec.repeats.at_most - 1)  # its seed has to be one, too
     _check_images([(trial.workers, trial.config) for trial in trials if isinstance(trial.config, TrainingConfig)])
     return trials
 
@@ -50,7 +54,8 @@ def plan(spec: SweepSpec) -> list[TrialSpec]:
 def content_key(config: TrainingConfig | CommandConfig, workers: int, resources: Resources) -> str:
     """A digest of what decides a trial's result, defaults included: a changed default is another trial."""
     effective = _effective(config, workers)
-    content = {"config": effective, "workers": workers, "resources": resources.model_dump(mode="json")}
+    gets = resources.model_dump(mode="json", exclude={"dollars_per_worker_hour"})  # a price changes no result
+    content = {"config": effective, "workers": workers, "resources": gets}
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:_KEY_LENGTH]
 
@@ -73,6 +78,23 @@ def _effective(config: TrainingConfig | CommandConfig, workers: int) -> dict[str
     return effective
 
 
+def with_seed(trial: TrialSpec, seed: int) -> TrialSpec:
+    """The same trial with another seed, as a plan of more repeats has it."""
+    changes = {SEED: seed}
+    config: TrainingConfig | CommandConfig
+    if isinstance(trial.config, CommandConfig):
+        config = trial.config.with_values(changes)
+    else:
+        config = replace_field(trial.config, changes)
+    return TrialSpec(
+        key=content_key(config, trial.workers, trial.resources),
+        workers=trial.workers,
+        parameters={**trial.parameters, **changes},
+        config=config,
+        resources=trial.resources,
+    )
+
+
 def _points(spec: SweepSpec) -> list[dict[str, Any]]:
     return [dict(zip(spec.axes, values, strict=True)) for values in itertools.product(*spec.axes.values())]
 
@@ -82,11 +104,11 @@ def _trial(spec: SweepSpec, point: dict[str, Any], repeat: int) -> TrialSpec:
     workers = int(point[WORKERS])
     config: TrainingConfig | CommandConfig
     if isinstance(spec.trial, CommandConfig):
-        if spec.repeats > 1:
+        if gives_seeds(spec.repeats):
             changes[SEED] = int(spec.trial.values.get(SEED, 0)) + repeat
         config, parameters = spec.trial.with_values(changes), {WORKERS: workers, **changes}
     else:
-        if spec.repeats > 1:
+        if gives_seeds(spec.repeats):
             changes[SEED] = spec.trial.seed + repeat
         config = _changed(spec.trial, changes, point)
         parameters = _parameters(config, workers, changes)
@@ -117,9 +139,14 @@ def _parameters(config: TrainingConfig, workers: int, changes: dict[str, Any]) -
 
 
 def _check_size(spec: SweepSpec) -> None:
-    size = spec.repeats * math.prod(len(values) for values in spec.axes.values())
+    size = planned_seeds(spec.repeats) * math.prod(len(values) for values in spec.axes.values())
     if size > MAXIMUM_TRIALS:
         raise SpecError([f"space: gives {size} trials, more than {MAXIMUM_TRIALS}; take fewer values or repeats"])
+    if isinstance(spec.repeats, Race) and spec.repeats.trials is not None and spec.repeats.trials < size:
+        at_least, most = spec.repeats.at_least, spec.repeats.trials
+        raise SpecError(
+            [f"repeats.trials: {most} is less than the {size} that all settings take with {at_least} seeds; raise it"]
+        )
 
 
 def _check_images(trials: list[tuple[int, TrainingConfig]]) -> None:

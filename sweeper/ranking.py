@@ -18,7 +18,8 @@ class Candidate(NamedTuple):  # there are many, and one takes a quarter of the t
     """A trial as the ranking sees it; `area` is over the axis that is asked for.
 
     `finite` is true when no loss was infinite or not a number, `position` the trial's place in the plan. Where ranks
-    shared cores or GPUs it is `oversubscribed`, and has no area over seconds unless that was asked for.
+    shared cores or GPUs it is `oversubscribed`, and has no area over seconds unless that was asked for. One that stands
+    for a setting (`sweeper.settings`) has the trials of its seeds in `repeats`.
     """
 
     trial: str
@@ -31,6 +32,12 @@ class Candidate(NamedTuple):  # there are many, and one takes a quarter of the t
     images: int | None = None
     position: int = 0
     oversubscribed: bool = False
+    repeats: tuple[Candidate, ...] = ()
+
+    @property
+    def trials(self) -> tuple[Candidate, ...]:
+        """The trials that it stands for: itself, or those of its seeds."""
+        return self.repeats or (self,)
 
     @property
     def complete(self) -> bool:
@@ -40,10 +47,10 @@ class Candidate(NamedTuple):  # there are many, and one takes a quarter of the t
 
 @dataclass(frozen=True)
 class Group:
-    """The trials that compete with each other; `ranking` holds the qualified ones, best first.
+    """The trials, or settings, that compete with each other; `ranking` holds the qualified ones, best first.
 
-    `untimed` counts those that are complete, and have no area since they were oversubscribed; `rivals` are the pruned
-    ones whose area so far is not larger than the winner's.
+    `trials` counts trials, `competitors` what is ranked. `untimed` counts the trials that are complete, and have no
+    area since they were oversubscribed; `rivals` are the pruned ones whose area so far is not larger than the winner's.
     """
 
     key: dict[str, Any]
@@ -52,6 +59,7 @@ class Group:
     best_minimum_loss: float | None
     untimed: int = 0
     rivals: tuple[Candidate, ...] = ()
+    competitors: int = 0
 
     @property
     def winner(self) -> Candidate | None:
@@ -97,15 +105,24 @@ def best_per_group(
 def _group(key: dict[str, Any], members: Sequence[Candidate], threshold: float | None) -> Group:
     ranking = tuple(rank(members, threshold))
     least = ranking[0].area if ranking else None
-    losses = (c.minimum_loss for c in members if c.minimum_loss is not None and _is_number(c.minimum_loss))
-    pruned = (c for c in members if c.state is TrialState.PRUNED)
+    trials = [trial for member in members for trial in member.trials]
+    losses = (c.minimum_loss for c in trials if c.minimum_loss is not None and _is_number(c.minimum_loss))
+    pruned = (c for c in members if c.state is TrialState.PRUNED and not _has_failed(c, threshold))
     return Group(
         key=key,
-        trials=len(members),
+        trials=len(trials),
         ranking=ranking,
         best_minimum_loss=min(losses, default=None),
-        untimed=sum(c.oversubscribed and c.complete and c.area is None for c in members),
+        untimed=sum(c.oversubscribed and c.complete and c.area is None for c in trials),
         rivals=tuple(c for c in pruned if c.area is None or least is None or c.area <= least),
+        competitors=len(members),
+    )
+
+
+def _has_failed(setting: Candidate, threshold: float | None) -> bool:
+    """Whether one of the seeds of a pruned setting has ended without qualifying, so that it could not have won."""
+    return any(
+        trial.complete and trial.area is not None and not qualifies(trial, threshold) for trial in setting.repeats
     )
 
 

@@ -24,10 +24,12 @@ from sweeper.command import CommandConfig, command_faults
 from sweeper.errors import SpecError
 from sweeper.faults import describe_faults, show_name
 from sweeper.names import checked_name
+from sweeper.repeats import Race, Repeats, gives_seeds, planned_seeds, repeats_by_name
 from sweeper.space import SEED, WORKERS, Range, Scalar, expand, parse_axis
 
-Over = Literal["seconds", "images", "steps"]
+Over = Literal["seconds", "images", "steps", "dollars"]
 OVER: tuple[str, ...] = get_args(Over)
+DOLLARS = "dollars"
 
 
 class _Strict(BaseModel):
@@ -46,10 +48,11 @@ class Objective(_Strict):
 
 
 class Resources(_Strict):
-    """What each worker gets for itself."""
+    """What each worker gets for itself, and what that costs by the hour, if anybody says."""
 
     cpus_per_worker: PositiveInt = 1
     gpus_per_worker: Annotated[int, Number, Field(ge=0)] = 0
+    dollars_per_worker_hour: Annotated[float, Number, Field(ge=0, allow_inf_nan=False)] | None = None
 
 
 class Limits(_Strict):
@@ -112,7 +115,7 @@ class SweepSpec(_Strict):
     objective: Objective = Objective()
     search: Literal["grid"] = "grid"
     prune: Annotated[Prune, BeforeValidator(prune_by_name)] = Prune()
-    repeats: PositiveInt = 1
+    repeats: Annotated[Repeats, BeforeValidator(repeats_by_name)] = 1
     retries: Annotated[int, Number, Field(ge=0)] = 0
     resources: Resources = Resources()
     limits: Limits = Limits()
@@ -133,11 +136,14 @@ class SweepSpec(_Strict):
         for name, axis in self.space.items():
             problems += _axis_faults(self.trial, name, axis)
         if isinstance(self.trial, CommandConfig):
-            problems += command_faults(self.trial, self.space, self.repeats)
+            problems += command_faults(self.trial, self.space, planned_seeds(self.repeats))
         else:
             problems += self._training_faults(self.trial)
-        if self.repeats > 1 and SEED in self.space:
-            problems.append(f"repeats: {self.repeats} gives the seeds already; remove space.seed or repeats")
+        if gives_seeds(self.repeats) and SEED in self.space:
+            given = "auto" if isinstance(self.repeats, Race) else self.repeats
+            problems.append(f"repeats: {given} gives the seeds already; remove space.seed or repeats")
+        if self.objective.over == DOLLARS and self.resources.dollars_per_worker_hour is None:
+            problems.append("objective.over: dollars needs a rate; give resources.dollars_per_worker_hour")
         for name in dict.fromkeys(self.objective.group_by):
             if (times := self.objective.group_by.count(name)) > 1:
                 problems.append(f"objective.group_by: {name!r} is given {times} times; keep one of them")

@@ -15,7 +15,7 @@ from dashboards.frames import AccuracyRow, AccuracyTable, TrialTable
 
 @style.drawing()
 def draw_accuracy(table: AccuracyTable) -> Figure:
-    """Accuracy over seconds, images or steps of the best trial per group, the last one in the legend.
+    """Accuracy over seconds, images, steps or dollars of the best trial per group, the last one in the legend.
 
     A group where nothing qualified shows the trial that came nearest, dotted, and says so in the legend; one whose
     trial was not evaluated is only there.

@@ -71,7 +71,7 @@ def grids(table: TrialTable) -> list[Grid]:
 
 
 def cell(rows: Sequence[TrialRow]) -> Cell:
-    """What a cell shows of its trials (repeats, or further swept fields): the best one.
+    """What a cell shows of its trials, or settings (of further swept fields): the best one.
 
     The smallest area among the qualified; where none is, the smallest among those above the threshold; else a
     diverged one; else one without a result, a failed one first.

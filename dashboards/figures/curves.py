@@ -25,7 +25,7 @@ _LOGARITHMIC_FROM = 30.0  # times the median, the largest loss above which a lin
 
 @style.drawing()
 def draw_curves(table: CurveTable) -> Figure:
-    """Loss over seconds, images or steps of the best trial per group, with the threshold as a dashed line.
+    """Loss over seconds, images, steps or dollars of the best trial per group, with the threshold as a dashed line.
 
     Long curves are drawn pale, with their running mean on top. Losses that are not finite are gaps. A group where
     nothing qualified shows the trial that came nearest, dotted, and says so in the legend.

@@ -17,7 +17,7 @@ from matplotlib.patheffects import withStroke
 from dashboards.figures import style
 from dashboards.figures.cells import LETTERS, Cell, Grid, grids
 from dashboards.figures.colour_scale import ColourScale, ink_on
-from dashboards.figures.labels import batch_word, group_name, nearest_name, result_name, threshold_name
+from dashboards.figures.labels import batch_word, group_name, nearest_name, result_name, seeds_name, threshold_name
 from dashboards.figures.number_format import measure, settings
 from dashboards.figures.panels import arrange
 from dashboards.figures.text import wrap
@@ -42,13 +42,14 @@ def draw_heatmap(table: TrialTable) -> Figure:
 
     Colour tells the areas of qualified trials; cells above the threshold keep their number on grey, diverged ones are
     crossed out, oversubscribed ones hatched, those without a result are dotted, with a letter for the reason. The
-    group's winner has an outline and a star. Where several trials share a cell (repeats, further swept fields) it
-    shows the best of them, and in small type how many they are.
+    group's winner has an outline and a star. With repeats a cell is a mean over seeds. Where several trials, or
+    settings, share a cell (further swept fields) it shows the best of them, and in small type how many they are.
 
     Raises:
         FigureError: trials without batch size or learning rate, or more groups than a picture can hold.
     """
     shown = grids(table)
+    rule = f"{threshold_name(table)}{seeds_name(table)}"
     columns = max(len(grid.learning_rates) for grid in shown)
     rows = max(len(grid.batch_sizes) for grid in shown)
     width = min(max(_SMALLEST[0], columns * _CELL_WIDTH), _LARGEST[0])
@@ -59,7 +60,7 @@ def draw_heatmap(table: TrialTable) -> Figure:
         table,
         width=width,
         heights=[height + further_lines * _LINE_HEIGHT] * len(shown),
-        subtitle=f"area under the loss curve, {style.area_unit(table.over)}; {threshold_name(table)}",
+        subtitle=f"area under the loss curve, {style.area_unit(table.over)}; {rule}",
         columns=2,
     )
     cells = [cell for grid in shown for cell in grid.flat]

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from dashboards.figures import style
-from dashboards.figures.labels import batch_word, group_name, nearest_name, result_name, threshold_name
+from dashboards.figures.labels import batch_word, group_name, nearest_name, result_name, seeds_name, threshold_name
 from dashboards.figures.number_format import AxisNumbers, measure, settings
 from dashboards.figures.panels import WORDS_HEIGHT, arrange
 from dashboards.figures.text import wrap
@@ -40,7 +40,7 @@ def draw_histogram(table: TrialTable) -> Figure:
         table,
         width=width,
         heights=[_HEIGHT if group.winner else WORDS_HEIGHT for group in table.groups],
-        subtitle=f"areas of the qualified trials by minimum loss; {threshold_name(table)}",
+        subtitle=f"areas of the qualified trials by minimum loss; {threshold_name(table)}{seeds_name(table)}",
         columns=1,
     )
     slots = max(most, 6 if most <= _FEW else 18)

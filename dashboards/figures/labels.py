@@ -57,5 +57,13 @@ def threshold_name(table: TrialTable) -> str:
     return "no threshold" if table.threshold is None else f"threshold {setting(table.threshold)}"
 
 
+def seeds_name(table: TrialTable) -> str:
+    """Over how many seeds areas are means, as in "; mean of 3 seeds"; nothing where there is one each."""
+    if table.repeats == 1:
+        return ""
+    fewest = min(row.repeats for row in table.rows)
+    return f"; mean of {table.repeats if fewest == table.repeats else f'{fewest} to {table.repeats}'} seeds"
+
+
 def _plain(name: str) -> str:
     return name.rpartition(".")[2].replace("_", " ")

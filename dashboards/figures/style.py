@@ -49,8 +49,8 @@ _FALLBACK_FONTS = (
     "Unifont",
 )
 _LOCK = threading.RLock()
-_UNITS = {"seconds": "s", "images": "images", "steps": "steps"}
-_AXES = {"seconds": "training time, s", "images": "images seen", "steps": "steps"}
+_UNITS = {"seconds": "s", "images": "images", "steps": "steps", "dollars": "$"}
+_AXES = {"seconds": "training time, s", "images": "images seen", "steps": "steps", "dollars": "training cost, $"}
 
 
 @contextmanager
@@ -76,7 +76,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def area_unit(over: str) -> str:
-    """Unit of an area over "seconds", "images" or "steps"."""
+    """Unit of an area over "seconds", "images", "steps" or "dollars"."""
     return f"loss × {_UNITS[over]}"
 
 

@@ -10,9 +10,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
+from sweeper.cli.standing import doubtful_trials, extremes_answer, separation_answer, setting_answer
+from sweeper.cost import bill, candidates_over, rate_for
 from sweeper.errors import SpecError
 from sweeper.interchange.importing import LoggedTrial
 from sweeper.ranking import Candidate, Group, best_per_group
+from sweeper.repeats import Race, gives_seeds, repeats_of
+from sweeper.settings import competitors
 from sweeper.space import WORKERS
 from sweeper.spec import OVER, prune_of
 from sweeper.store.records import SweepRecord, TrialRecord
@@ -42,11 +46,12 @@ def list_answer(store: Store) -> dict[str, Any]:
     }
 
 
-def show_answer(store: Store, reference: str, order: str = "area") -> dict[str, Any]:
+def show_answer(store: Store, reference: str, order: str = "area", rate: float | None = None) -> dict[str, Any]:
     """A sweep's trials: {"sweep", "name", "state", "states", "trials": [...]}, areas over seconds.
 
     A trial's "accuracy" is that of its last evaluation on the test set, None where there was none. `order` is "area" or
-    "loss" (smallest first, trials without one last) or "plan".
+    "loss" (smallest first, trials without one last) or "plan". "dollars" of each trial and of the sweep are
+    `sweeper.cost.bill`'s at the `rate` per worker and hour, by default the sweep's own; None where there is no rate.
 
     Raises:
         NotFoundError: see `Store.find_sweep`.
@@ -56,11 +61,18 @@ def show_answer(store: Store, reference: str, order: str = "area") -> dict[str, 
     if order != "plan":
         trials.sort(key=lambda trial: _last_without(trial.area_seconds if order == "area" else trial.minimum_loss))
     accuracies = _accuracies(store, sweep)
+    rate = rate_for(sweep, "seconds", rate)
+    dollars = {} if rate is None else bill(store, sweep, trials, rate)
     return {
         **_heading(sweep),
         "state": sweep.state,
         "states": _states(sweep),
-        "trials": [{**_trial(trial), "accuracy": accuracies.get(trial.id)} for trial in trials],
+        "dollars_per_worker_hour": rate,
+        "dollars": None if rate is None else math.fsum(dollars.values()),
+        "trials": [
+            {**_trial(trial), "accuracy": accuracies.get(trial.id), "dollars": dollars.get(trial.id)}
+            for trial in trials
+        ],
     }
 
 
@@ -72,14 +84,17 @@ def best_answer(
     over: str | None = None,
     *,
     oversubscribed: bool = False,
+    rate: float | None = None,
 ) -> dict[str, Any]:
     """The winner of each group: {"sweep", "name", "over", "threshold", "groups": [...]}.
 
     `by` names the parameters that make a group; it, the threshold and the axis are the sweep's own by default.
-    The winner's "accuracy" is as in `show_answer`. Of a group "oversubscribed" counts the completed trials that are
-    left out since their ranks shared cores or GPUs; `oversubscribed` ranks these, too. "in_doubt" has the pruned
-    trials that might have won by what is asked for: the sweep's own axis, groups and threshold have stopped them, or
-    a floor that losses have come below.
+    With repeats, settings compete: the winner has the smallest mean area (`sweeper.cli.standing` has its fields, and
+    those on how sure it is). At a `rate`, dollars per worker and hour, or the sweep's own, "cheapest" and "fastest" are
+    given too. The winner's "accuracy" is as in `show_answer`. Of a group "oversubscribed" counts the completed trials
+    that are left out since their ranks shared cores or GPUs; `oversubscribed` ranks these, too. "in_doubt" has the
+    pruned trials that might have won by what is asked for: the sweep's own axis, groups and threshold have stopped
+    them, or a floor that losses have come below.
 
     Raises:
         NotFoundError: see `Store.find_sweep`.
@@ -89,7 +104,8 @@ def best_answer(
     axis = sweep.over if over is None else over
     if axis not in OVER:
         raise SpecError([f"--over: {axis!r} is no axis; use one of {', '.join(OVER)}"])
-    trials = store.candidates(sweep.id, axis, oversubscribed=oversubscribed)
+    rate, repeats = rate_for(sweep, axis, rate), repeats_of(sweep.spec)
+    trials = competitors(candidates_over(store, sweep, axis, rate, oversubscribed=oversubscribed), repeats)
     names = tuple(dict.fromkeys(by)) or sweep.group_by
     _check_names(names, trials, sweep)
     limit = sweep.threshold if threshold is None else threshold
@@ -100,22 +116,28 @@ def best_answer(
     settled = (
         axis == sweep.over
         and set(names) <= set(sweep.group_by)
-        and not _is_stricter(limit, sweep.threshold)
+        and (limit == sweep.threshold or not (gives_seeds(repeats) or _is_stricter(limit, sweep.threshold)))
         and _holds(sweep, groups)
+        and _as_planned(trials, repeats)
     )
     return {
         **_heading(sweep),
         "over": axis,
         "threshold": limit,
+        **extremes_answer(store, sweep, limit, rate, repeats, oversubscribed=oversubscribed),
         "groups": [
             {
                 "group": group.key,
                 "trials": group.trials,
-                "qualified": len(group.ranking),
+                "qualified": sum(len(setting.trials) for setting in group.ranking),
+                "settings": group.competitors,
+                "qualified_settings": len(group.ranking),
                 "oversubscribed": group.untimed,
-                "in_doubt": [] if settled else [rival.trial for rival in group.rivals],
+                "in_doubt": [] if settled else doubtful_trials(group),
                 "best_minimum_loss": group.best_minimum_loss,
-                "winner": _winner(group.winner, accuracies.get(group.winner.trial)) if group.winner else None,
+                "winner": setting_answer(group.ranking[0], accuracies, repeats) if group.ranking else None,
+                "runner_up": setting_answer(group.ranking[1], accuracies, repeats) if group.ranking[1:] else None,
+                **separation_answer(group, repeats),
             }
             for group in groups
         ],
@@ -165,18 +187,6 @@ def _accuracies(store: Store, sweep: SweepRecord) -> dict[str, float]:
     return {trial: last.accuracy for trial, last in store.last_evaluations(sweep.id).items()}
 
 
-def _winner(winner: Candidate, accuracy: float | None) -> dict[str, Any]:
-    return {
-        "trial": winner.trial,
-        "parameters": winner.parameters,
-        "area": winner.area,
-        "minimum_loss": winner.minimum_loss,
-        "seconds": winner.seconds,
-        "images": winner.images,
-        "accuracy": accuracy,
-    }
-
-
 def _imported(trial: TrialRecord, logged: LoggedTrial) -> dict[str, Any]:
     log = logged.log
     return {
@@ -211,6 +221,11 @@ def _holds(sweep: SweepRecord, groups: Sequence[Group]) -> bool:
     """Whether no loss came below the floor that trials were pruned by."""
     floor = prune_of(sweep.spec).floor
     return all(group.best_minimum_loss is None or group.best_minimum_loss >= floor for group in groups)
+
+
+def _as_planned(settings: Sequence[Candidate], repeats: int | Race) -> bool:
+    """Whether each setting has the seeds that it was pruned by: `extend` may have added some."""
+    return not isinstance(repeats, int) or repeats == 1 or all(len(one.trials) == repeats for one in settings)
 
 
 def _is_stricter(limit: float | None, than: float | None) -> bool:

@@ -14,9 +14,11 @@ from sweeper.cli.options import (
     over_option,
     oversubscribed_option,
     print_json,
+    rate_option,
     store_option,
     threshold_option,
 )
+from sweeper.cli.standing_words import interval_words, print_extremes, separation_lines, words_of
 from sweeper.cli.tables import measure, measures_of, parameter, print_table
 from sweeper.store.store import open_store
 
@@ -32,6 +34,7 @@ from sweeper.store.store import open_store
 @threshold_option
 @over_option
 @oversubscribed_option
+@rate_option
 @store_option
 @json_option
 def best(
@@ -40,17 +43,20 @@ def best(
     threshold: float | None,
     over: str | None,
     oversubscribed: bool,
+    dollars_per_worker_hour: float | None,
     store_url: str,
     as_json: bool,
 ) -> None:
     """Show the best trial of each group of SWEEP (an id, its beginning, a name, or `latest`).
 
     The best is the one with the smallest area under its loss curve among those whose minimum loss comes to the
-    threshold.
+    threshold. With repeats it is the setting with the smallest mean area over its seeds, and the answer says how sure
+    that is. At a price per worker and hour the cheapest and the fastest setting are shown, too.
     """
     names = [name.strip() for text in by for name in text.split(",")]
     with closing(open_store(store_url, create=False)) as store:
-        answer = best_answer(store, sweep, names, threshold, over, oversubscribed=oversubscribed)
+        rate = dollars_per_worker_hour
+        answer = best_answer(store, sweep, names, threshold, over, oversubscribed=oversubscribed, rate=rate)
     if as_json:
         print_json(answer)
     else:
@@ -61,19 +67,23 @@ def print_groups(answer: Mapping[str, Any]) -> None:
     """The answer of `best_answer` for people: a row a group, and what the rule was."""
     groups = answer["groups"]
     click.echo(f"{answer['name']} ({answer['sweep']}): smallest area over {answer['over']} in each group")
-    click.echo(_rule(answer["threshold"]))
+    click.echo(_rule(answer))
     keys = list(groups[0]["group"]) if groups else []
     winners = [group["winner"] for group in groups if group["winner"]]
     others = [name for name in dict.fromkeys(n for winner in winners for n in winner["parameters"]) if name not in keys]
     measures = measures_of(winners)
+    sure = ["repeats", "interval"] if any(winner["repeats"] > 1 for winner in winners) else []
     print_table(
-        [*keys, *others, *measures, "qualified"],
-        [_row(group, keys, others, measures) for group in groups],
+        [*keys, *others, *measures, *sure, "qualified"],
+        [_row(group, keys, others, measures, sure) for group in groups],
     )
+    for line in separation_lines(groups):
+        click.echo(line)
     for group in groups:
         if group["winner"] is None:
-            where = ", ".join(f"{name} {parameter(value)}" for name, value in group["group"].items())
-            click.echo(f"{where}: none qualified; best minimum loss {measure(group['best_minimum_loss'])}")
+            click.echo(
+                f"{words_of(group['group'])}: none qualified; best minimum loss {measure(group['best_minimum_loss'])}"
+            )
     if doubtful := sum(len(group["in_doubt"]) for group in groups):
         click.echo(
             f"{doubtful} pruned trial{'s' if doubtful > 1 else ''} might have won (--json names them): "
@@ -84,22 +94,31 @@ def print_groups(answer: Mapping[str, Any]) -> None:
             f"{untimed} oversubscribed trial{'s are' if untimed > 1 else ' is'} left out, whose ranks shared cores or "
             "GPUs; --oversubscribed ranks by their times all the same, --over images needs none."
         )
+    print_extremes(answer)
 
 
-def _row(group: Mapping[str, Any], keys: Sequence[str], others: Sequence[str], measures: Sequence[str]) -> list[str]:
+def _row(
+    group: Mapping[str, Any], keys: Sequence[str], others: Sequence[str], measures: Sequence[str], sure: Sequence[str]
+) -> list[str]:
     winner = group["winner"] or {"parameters": {}}
+    confidence = {"repeats": measure(winner.get("repeats")), "interval": interval_words(winner.get("area_interval"))}
     return [
         *(parameter(group["group"][name]) for name in keys),
         *(parameter(winner["parameters"].get(name)) for name in others),
         *(measure(winner.get(name)) for name in measures),
-        f"{group['qualified']}/{group['trials']}",
+        *(confidence[name] for name in sure),
+        f"{group['qualified_settings']}/{group['settings']}",
     ]
 
 
-def _rule(threshold: float | None) -> str:
-    if threshold is None:
+def _rule(answer: Mapping[str, Any]) -> str:
+    winners = [group["winner"] for group in answer["groups"] if group["winner"]]
+    guess = " With one seed each a winner is a guess." if any(winner["repeats"] == 1 for winner in winners) else ""
+    if answer["threshold"] is None:
         return (
             "No threshold is set: the smallest area alone decides, even that of a run which\n"
-            "stays at a bad loss. `--threshold LOSS` makes it honest."
+            f"stays at a bad loss. `--threshold LOSS` makes it honest.{guess}"
         )
-    return f"Qualified are the trials whose minimum loss is at most the threshold {parameter(threshold)}."
+    seeds = " with all seeds" if any(winner["repeats"] > 1 for winner in winners) else ""
+    limit = parameter(answer["threshold"])
+    return f"Qualified are the trials whose minimum loss is at most the threshold {limit}{seeds}.{guess}"

@@ -48,6 +48,17 @@ def oversubscribed_option(function: Function) -> Function:
     )(function)
 
 
+def rate_option(function: Function) -> Function:
+    """`--dollars-per-worker-hour X`: another price than the sweep's."""
+    return click.option(
+        "--dollars-per-worker-hour",
+        type=click.FloatRange(min=0),
+        callback=_finite_price,
+        metavar="DOLLARS",
+        help="Price of a worker; default: the sweep's own, resources.dollars_per_worker_hour.",
+    )(function)
+
+
 def threshold_option(function: Function) -> Function:
     """`--threshold X`: another threshold than the sweep's."""
     return click.option(
@@ -62,6 +73,12 @@ def threshold_option(function: Function) -> Function:
 def _finite_or_none(_ctx: click.Context, _option: click.Parameter, value: float | None) -> float | None:
     if value is not None and not math.isfinite(value):
         raise click.BadParameter(f"{value} is not finite; give a loss, such as 1.8")
+    return value
+
+
+def _finite_price(_ctx: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not finite; give a price, such as 2.5")
     return value
 
 

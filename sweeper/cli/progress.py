@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Protocol
 
 from rich.console import Console, Group
@@ -12,10 +13,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from sweeper.cli.tables import measure, parameter
+from sweeper.cost import candidate_over, rate_of
 from sweeper.curve import LossPoint
 from sweeper.ranking import Group as RankedGroup
-from sweeper.ranking import best_per_group
+from sweeper.repeats import repeats_of
 from sweeper.scheduler import Observer
+from sweeper.settings import rank_groups
 from sweeper.store import SweepRecord, TrialRecord
 
 _REFRESHES_PER_S = 4
@@ -35,6 +38,7 @@ class _Standing:
 
     def __init__(self, console: Console, sweep: SweepRecord, trials: Sequence[TrialRecord]) -> None:
         self._console, self._sweep = console, sweep
+        self._rate, self._repeats = rate_of(sweep), repeats_of(sweep.spec)
         self._trials = {trial.id: trial for trial in trials}
         self._ranked: list[RankedGroup] | None = None
 
@@ -49,8 +53,9 @@ class _Standing:
     def _groups(self) -> list[RankedGroup]:
         """Ranked anew only when a trial has ended: this runs on cores that trials are timed on."""
         if self._ranked is None:
-            candidates = (trial.candidate(self._sweep.over) for trial in self._trials.values())
-            self._ranked = best_per_group(candidates, self._sweep.threshold, self._sweep.group_by)
+            candidates = [candidate_over(trial, self._sweep.over, self._rate) for trial in self._trials.values()]
+            sweep = self._sweep
+            self._ranked = rank_groups(candidates, sweep.threshold, sweep.group_by, self._repeats)
         return self._ranked
 
 
@@ -74,8 +79,9 @@ class LineView(_Standing):
     def trial_ended(self, trial: TrialRecord) -> None:
         """How it ended, its area and minimum, and whether it leads now."""
         self._note(trial)
-        leads = any(group.winner and group.winner.trial == trial.id for group in self._groups())
-        area = trial.area(self._sweep.over)
+        winners = [group.winner for group in self._groups() if group.winner]
+        leads = any(trial.id == one.trial for winner in winners for one in winner.trials)
+        area = candidate_over(replace(trial, oversubscribed=False), self._sweep.over, self._rate).area
         values = f"area {measure(area)}, minimum loss {measure(trial.minimum_loss)}" if area is not None else ""
         why = " ".join(trial.reason.split())
         what, shared = (
@@ -133,7 +139,7 @@ class LiveView(_Standing):
         """The row goes; failures stay above the table as lines."""
         self._note(trial)
         self._points.pop(trial.id, None)
-        self._bar.update(self._task, completed=self._ended())
+        self._bar.update(self._task, completed=self._ended(), total=len(self._trials))
         if trial.reason:
             line = f"{describe(trial.parameters)}: {trial.state.value}, {' '.join(trial.reason.split())}"
             self._live.console.print(line, markup=False, highlight=False)
@@ -167,7 +173,7 @@ class LiveView(_Standing):
                 cells = describe(winner.parameters), measure(winner.area), measure(winner.minimum_loss)
             else:
                 cells = f"{describe(group.key)}: none yet", "", measure(group.best_minimum_loss)
-            table.add_row(*cells, f"{len(group.ranking)}/{group.trials}")
+            table.add_row(*cells, f"{len(group.ranking)}/{group.competitors}")
         return table
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from sweeper.cli.answers import ORDERS, show_answer
-from sweeper.cli.options import json_option, print_json, store_option
-from sweeper.cli.tables import measure, measures_of, parameter, print_table
+from sweeper.cli.options import json_option, print_json, rate_option, store_option
+from sweeper.cli.tables import dollars, measure, measures_of, parameter, print_table
 from sweeper.store.store import open_store
 
 _SHOWN_TRIALS = 3
@@ -28,12 +28,13 @@ _EXPLAINED_IF_KNOWN = ("pending", "cancelled")
     show_default=True,
     help="Smallest area or minimum loss first, those without one last; or the order of the plan.",
 )
+@rate_option
 @store_option
 @json_option
-def show(sweep: str, order: str, store_url: str, as_json: bool) -> None:
-    """Show the trials of SWEEP: an id, its beginning, a name, or `latest`."""
+def show(sweep: str, order: str, dollars_per_worker_hour: float | None, store_url: str, as_json: bool) -> None:
+    """Show the trials of SWEEP (an id, its beginning, a name, or `latest`), and at a price what they cost."""
     with closing(open_store(store_url, create=False)) as store:
-        answer = show_answer(store, sweep, order)
+        answer = show_answer(store, sweep, order, dollars_per_worker_hour)
     if as_json:
         print_json(answer)
     else:
@@ -46,7 +47,9 @@ def _print_trials(answer: Mapping[str, Any]) -> None:
     counts = ", ".join(f"{count} {state}" for state, count in answer["states"].items())
     click.echo(f"{len(trials)} trial{'' if len(trials) == 1 else 's'}: {counts}")
     names = list(dict.fromkeys(name for trial in trials for name in trial["parameters"]))
-    measures = measures_of(trials)
+    if answer["dollars"] is not None:
+        click.echo(f"cost: {dollars(answer['dollars'])}, of all attempts with their start-up and evaluations")
+    measures = [*measures_of(trials), *(["dollars"] if answer["dollars"] is not None else [])]
     rows = [
         [
             *(parameter(trial["parameters"].get(name)) for name in names),

@@ -28,6 +28,13 @@ def measure(value: float | None) -> str:
     return f"{value:.{max(0, 4 - math.floor(math.log10(abs(value))))}f}"
 
 
+def dollars(value: float | None) -> str:
+    """A sum of money in cents, with five significant digits where it is less than a dollar."""
+    if value is None:
+        return "-"
+    return f"${value:.2f}" if value == 0 or value >= 1 else f"${measure(value)}"
+
+
 def parameter(value: Any) -> str:
     """A parameter as its owner would write it: 0.1, 0.00001, adam; "-" where there is none."""
     if isinstance(value, float) and (value == 0 or _SMALLEST <= abs(value) < _LARGEST):

@@ -163,6 +163,16 @@ def of_attempt(table: Table, trial_id: str, attempt: int | None) -> Select[Any]:
     )
 
 
+def attempt_times_of(sweep_id: str) -> Select[Any]:
+    """Beginning and end of all attempts at a sweep's trials."""
+    attempt, trial = tables.attempt.c, tables.trial.c
+    return (
+        select(attempt.trial_id, attempt.started_at, attempt.ended_at)
+        .join(tables.trial, trial.id == attempt.trial_id)
+        .where(trial.sweep_id == sweep_id)
+    )
+
+
 def evaluations_of(sweep_id: str) -> Select[Any]:
     """The evaluations of the latest attempt of each trial that does not wait, in the order of plan and steps."""
     evaluation, trial = tables.evaluation.c, tables.trial.c

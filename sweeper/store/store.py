@@ -296,6 +296,15 @@ class Store:
         query = select(tables.attempt).where(tables.attempt.c.trial_id == trial_id).order_by(tables.attempt.c.number)
         return [rows.attempt_record(row) for row in self._all(query)]
 
+    def attempt_seconds(self, sweep_id: str) -> dict[str, float]:
+        """Seconds that the attempts at each trial took together, from claim to end, those that run up to now."""
+        now = datetime.now(UTC)
+        found: dict[str, float] = {}
+        for row in self._all(statements.attempt_times_of(sweep_id)):
+            took = (row["ended_at"] or now) - row["started_at"]
+            found[row["trial_id"]] = found.get(row["trial_id"], 0.0) + max(0.0, took.total_seconds())
+        return found
+
     def phases(self, trial_id: str, attempt: int) -> dict[str, float]:
         """Total seconds by phase of an attempt."""
         table = tables.phase

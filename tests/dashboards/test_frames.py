@@ -107,7 +107,7 @@ def test_without_a_threshold_every_complete_curve_qualifies(store: Store) -> Non
 
 def test_further_fields_that_vary_are_others(store: Store) -> None:
     space = {"learning_rate": [0.1], "momentum": [0.9], "exchange.average": ["gradients", "weights"]}
-    sweep = run(store, space, lambda _: curve(1.0, 1.0), repeats=2)
+    sweep = run(store, {**space, "seed": [0, 1]}, lambda _: curve(1.0, 1.0))
     rows = trial_table(store, sweep).rows
     assert [dict(row.others) for row in rows] == [
         {"exchange.average": "gradients", "seed": 0},
@@ -115,6 +115,13 @@ def test_further_fields_that_vary_are_others(store: Store) -> None:
         {"exchange.average": "weights", "seed": 0},
         {"exchange.average": "weights", "seed": 1},
     ]
+    repeated = trial_table(
+        store, run(store, space, lambda trial: curve(1.0 + trial.parameters["seed"], 1.0), repeats=2)
+    )
+    assert [(dict(row.others), row.repeats) for row in repeated.rows] == [
+        ({"exchange.average": average}, 2) for average in ("gradients", "weights")
+    ]
+    assert [row.area for row in repeated.rows] == pytest.approx([1.5, 1.5])
 
 
 def test_what_tells_groups_apart_is_not_among_others(store: Store) -> None:

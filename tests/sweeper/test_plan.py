@@ -16,6 +16,7 @@ from hypothesis import given
 from engine.config import TrainingConfig
 from sweeper.errors import SpecError
 from sweeper.plan import MAXIMUM_TRIALS, content_key, plan
+from sweeper.repeats import planned_seeds
 from sweeper.spec import Resources, SweepSpec, field_value, parse_spec
 from sweeper.trial import TrialSpec
 from tests.sweeper.specs import specs, training
@@ -130,7 +131,7 @@ def test_more_trials_than_anybody_runs_are_refused_before_they_are_made() -> Non
 @given(specs())
 def test_there_is_one_trial_a_point_and_repeat_each_with_its_own_id(spec: SweepSpec) -> None:
     trials = plan(spec)
-    assert len(trials) == spec.repeats * math.prod(len(values) for values in spec.axes.values())
+    assert len(trials) == planned_seeds(spec.repeats) * math.prod(len(values) for values in spec.axes.values())
     assert len({trial.key for trial in trials}) == len(trials)
     assert plan(spec) == trials
 

@@ -152,7 +152,7 @@ def test_a_key_that_is_near_none_lists_them_all() -> None:
         (written(prune={"method": "area", "floor": -1}), "prune.floor: -1 must be at least 0; give a larger number"),
         (
             written(objective={"over": "hours"}),
-            "objective.over: 'hours' is not known; use one of 'seconds', 'images' or 'steps'",
+            "objective.over: 'hours' is not known; use one of 'seconds', 'images', 'steps' or 'dollars'",
         ),
         (
             written(objective={"group_by": "seed"}),

@@ -96,17 +96,32 @@ def test_groups_by_batch_size_have_axes_of_their_own(store: Store) -> None:
 
 def test_exactly_the_winner_is_marked_and_shown_with_its_area(store: Store) -> None:
     def result(trial: TrialRecord) -> Result:
-        seed, rate = trial.parameters["seed"], trial.parameters["learning_rate"]
+        number, rate = int(10 * trial.parameters["momentum"]), trial.parameters["learning_rate"]
         if rate == 0.2:
             return diverging()
-        return curve(5.0 - seed, 1.5) if seed < 2 else TrialState.FAILED
+        return curve(5.0 - number, 1.5) if number < 2 else TrialState.FAILED
 
-    sweep = run(store, {"learning_rate": [0.1, 0.2]}, result, repeats=3)
+    sweep = run(store, {"learning_rate": [0.1, 0.2], "momentum": [0.0, 0.1, 0.2]}, result)
     (grid,) = grids(trial_table(store, sweep))
     first, second = grid.flat
     assert (first.winner, first.count, first.outcome) == (True, 3, Outcome.QUALIFIED)
     assert first.area == pytest.approx(4.0)
     assert second == Cell(Outcome.DIVERGED, None, TrialState.DIVERGED, 3, False)
+
+
+def test_a_cell_is_the_mean_over_its_seeds_when_all_have_qualified(store: Store) -> None:
+    def result(trial: TrialRecord) -> Result:
+        seed, rate = trial.parameters["seed"], trial.parameters["learning_rate"]
+        if rate == 0.2 and seed == 1:
+            return diverging()
+        return TrialState.RUNNING if rate == 0.3 and seed == 2 else curve(5.0 - seed, 1.5)
+
+    (grid,) = grids(trial_table(store, run(store, {"learning_rate": [0.1, 0.2, 0.3]}, result, repeats=3)))
+    first, second, third = grid.flat
+    assert (first.winner, first.count, first.outcome) == (True, 1, Outcome.QUALIFIED)
+    assert first.area == pytest.approx(4.0)
+    assert second == Cell(Outcome.DIVERGED, None, TrialState.DIVERGED, 1, False)
+    assert third == Cell(Outcome.NO_RESULT, None, TrialState.RUNNING, 1, False)
 
 
 @pytest.mark.parametrize(

@@ -84,10 +84,18 @@ def test_heatmap_names_all_looks_in_its_legend(store: Store) -> None:
 
 
 def test_heatmap_says_how_many_trials_share_a_cell(store: Store) -> None:
-    sweep = run(store, {"learning_rate": [0.1]}, lambda _: curve(3.0, 1.5), repeats=3)
-    found = texts(draw_heatmap(trial_table(store, sweep)))
+    space = {"learning_rate": [0.1], "momentum": [0.0, 0.5, 0.9]}
+    found = texts(draw_heatmap(trial_table(store, run(store, space, lambda _: curve(3.0, 1.5)))))
     assert "×3" in found
     assert "×n: best of n trials" in found
+
+
+def test_figures_say_over_how_many_seeds_their_areas_are_means(store: Store) -> None:
+    table = trial_table(store, run(store, {"learning_rate": [0.1]}, lambda _: curve(3.0, 1.5), repeats=3))
+    for draw in (draw_heatmap, draw_histogram):
+        found = texts(draw(table))
+        assert any(text.endswith("threshold 1.8; mean of 3 seeds") for text in found)
+        assert "×3" not in found
 
 
 def test_heatmap_with_nothing_qualified_has_no_colour_bar(store: Store) -> None:
@@ -111,7 +119,7 @@ def test_histogram_sorts_by_minimum_loss_and_colours_the_winner(store: Store, sw
 
 def test_bars_are_labelled_with_all_that_varies(store: Store) -> None:
     space = {"learning_rate": [0.1], "exchange.average": ["gradients", "weights"]}
-    sweep = run(store, space, lambda trial: curve(1.0, 1.0 + trial.position / 10), repeats=2)
+    sweep = run(store, {**space, "seed": [0, 1]}, lambda trial: curve(1.0, 1.0 + trial.position / 10))
     (group,) = trial_table(store, sweep).groups
     labels = ["128/0.1/gradients/0", "128/0.1/gradients/1", "128/0.1/weights/0", "128/0.1/weights/1"]
     assert bar_labels(sorted_bars(group)) == labels

@@ -234,8 +234,14 @@ def test_best_has_the_fixed_shape(run: Any, small: list[str]) -> None:
         "over": "seconds",
         "threshold": 1.8,
     }
+    more = {"settings": 4, "separated": None, "comparison": None}  # of one seed each nobody can tell
+    second = answer["groups"][0].pop("runner_up")
+    assert second["trial"] == small[1]
     assert answer["groups"] == [
         {
+            **more,
+            "qualified_settings": 2,
+            "undecided": 1,
             "group": {"workers": 1},
             "trials": 4,
             "qualified": 2,
@@ -250,9 +256,18 @@ def test_best_has_the_fixed_shape(run: Any, small: list[str]) -> None:
                 "seconds": 6.0,
                 "images": 300,
                 "accuracy": None,
+                "repeats": 1,
+                "area_interval": None,
+                "level": 0.95,
+                "seeds": None,
+                "trials": [small[2]],
             },
         },
         {
+            **more,
+            "qualified_settings": 0,
+            "undecided": 0,
+            "runner_up": None,
             "group": {"workers": 2},
             "trials": 4,
             "qualified": 0,

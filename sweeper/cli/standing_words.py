@@ -1,0 +1,65 @@
+"""How sure a winner is, and what is cheapest and fastest, in words for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+
+from sweeper.cli.tables import dollars, measure, parameter, print_table
+
+
+def words_of(parameters: Mapping[str, Any]) -> str:
+    """Parameters as in "workers 2, learning_rate 0.1"."""
+    return ", ".join(f"{name} {parameter(value)}" for name, value in parameters.items())
+
+
+def interval_words(interval: Sequence[float] | None) -> str:
+    """An interval as in "3.1 to 3.3"."""
+    return "-" if interval is None else " to ".join(map(measure, interval))
+
+
+def separation_lines(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """A line for each group whose winner was compared with its runner-up."""
+    for group in groups:
+        comparison, second = group["comparison"], group["runner_up"]
+        if comparison is None or second is None:
+            continue
+        where = f"{words_of(group['group'])}: " if group["group"] else ""
+        other = words_of({n: v for n, v in second["parameters"].items() if n not in group["group"]})
+        told = "told apart" if group["separated"] else "not told apart"
+        more = group["undecided"] - (not group["separated"])
+        others = f"; nor is it from {more} more" if more and not group["separated"] else ""
+        others = f", but not from {more} more" if more and group["separated"] else others
+        yield (
+            f"{where}{told} from the runner-up ({other}) at {comparison['level']:.0%}: "
+            f"p {_p_words(comparison['adjusted_p_value'])}, corrected for {comparison['compared']} compared{others}"
+        )
+
+
+def print_extremes(answer: Mapping[str, Any]) -> None:
+    """The cheapest and the fastest setting side by side, where a price is known."""
+    cheapest, fastest = answer["cheapest"], answer["fastest"]
+    if not (cheapest and fastest):
+        return
+    click.echo()
+    names = list(dict.fromkeys([*cheapest["parameters"], *fastest["parameters"]]))
+    rows = [
+        [
+            what,
+            *(parameter(one["parameters"].get(name)) for name in names),
+            measure(one["area_dollars"]),
+            measure(one["area_seconds"]),
+            dollars(one["dollars"]),
+            measure(one["seconds"]),
+        ]
+        for what, one in (("cheapest", cheapest), ("fastest", fastest))
+    ]
+    rate = answer["dollars_per_worker_hour"]
+    headers = [f"at ${parameter(rate)} per worker and hour", *names, "area over dollars", "area over seconds"]
+    print_table([*headers, "training cost", "seconds"], rows, left=headers[:1])
+
+
+def _p_words(p_value: float) -> str:
+    return "< 0.0001" if p_value < 1e-4 else f"{p_value:.2g}"
