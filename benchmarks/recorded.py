@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sweeper.cost import over_dollars
 from sweeper.curve import LossPoint, summarize
-from sweeper.ranking import Candidate, best_per_group
+from sweeper.ranking import Candidate
 from sweeper.search import Guide
+from sweeper.settings import rank_groups
 from sweeper.trial import TrialState
 
 
@@ -86,8 +88,13 @@ def replay(
     together: int,
     seed: int,
     group_by: Sequence[str] = ("workers",),
+    repeats: int = 1,
+    rate: float | None = None,
 ) -> Replayed:
-    """The sweep with so many trials at once, submitted in a random order; worker counts stay together, as in a plan."""
+    """The sweep with so many trials at once, submitted in a random order; worker counts stay together, as in a plan.
+
+    With `repeats` above 1 the parameter `seed` tells repeats of a setting apart; at a `rate` areas are over dollars.
+    """
     waiting = shuffled(sweep, seed)
     running: list[tuple[float, int, str, int, float]] = []  # when its next point comes, a number, which, begun when
     ended: list[Candidate] = []
@@ -95,6 +102,12 @@ def replay(
 
     def start() -> None:
         nonlocal number
+        for trial in decides.given_up({name: sweep[name].parameters for name in waiting}):
+            waiting.remove(trial)
+            ended.append(sweep[trial].candidate(trial, 0, TrialState.PRUNED))
+            decides.learn([ended[-1]])
+        if not waiting:
+            return
         trial = decides.ordered({name: sweep[name].parameters for name in waiting})[0]
         waiting.remove(trial)
         points = sweep[trial].points
@@ -102,7 +115,7 @@ def replay(
         number += 1
         heapq.heappush(running, (now + points[0].seconds, number, trial, 0, now))
 
-    while waiting and len(running) < together:
+    for _ in range(together):
         start()
     while running:
         now, _, trial, at, begun = heapq.heappop(running)
@@ -116,21 +129,32 @@ def replay(
         pruned = stops and at + 1 < one.length
         ended.append(one.candidate(trial, at + 1, TrialState.PRUNED if pruned else None))
         decides.learn([ended[-1]])
-        if waiting:
-            start()
-    return Replayed(spent, winners(ended, threshold, group_by))
+        start()
+    return Replayed(spent, winners(ended, threshold, group_by, repeats, rate))
 
 
 def grid_winners(
-    sweep: Sweep, threshold: float | None, group_by: Sequence[str] = ("workers",)
+    sweep: Sweep,
+    threshold: float | None,
+    group_by: Sequence[str] = ("workers",),
+    repeats: int = 1,
+    rate: float | None = None,
 ) -> dict[Any, str | None]:
     """Who wins when every trial runs to its end."""
-    return winners([one.candidate(trial) for trial, one in sweep.items()], threshold, group_by)
+    return winners([one.candidate(trial) for trial, one in sweep.items()], threshold, group_by, repeats, rate)
 
 
-def winners(candidates: Sequence[Candidate], threshold: float | None, group_by: Sequence[str]) -> dict[Any, str | None]:
-    """The winner of each group by its values."""
-    groups = best_per_group(candidates, threshold, group_by)
+def winners(
+    candidates: Sequence[Candidate],
+    threshold: float | None,
+    group_by: Sequence[str],
+    repeats: int = 1,
+    rate: float | None = None,
+) -> dict[Any, str | None]:
+    """The winner of each group by its values; of a setting its first trial."""
+    if rate is not None:
+        candidates = [over_dollars(candidate, rate) for candidate in candidates]
+    groups = rank_groups(candidates, threshold, group_by, repeats)
     return {tuple(group.key.values()): group.winner.trial if group.winner else None for group in groups}
 
 

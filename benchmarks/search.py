@@ -31,7 +31,13 @@ def prune_area(sweep: Sweep, threshold: float | None, floor: float = 0.0) -> Gui
 def prune_forecast(sweep: Sweep, threshold: float | None, risk: float = 0.01) -> Guide:
     """`prune: forecast`, as the scheduler has it where gradients are averaged."""
     return ForecastGuide(
-        parameters_of(sweep), threshold, "seconds", GROUP_BY, 0.0, risk, lambda trial: sweep[trial].points, shared=True
+        parameters_of(sweep),
+        threshold,
+        "seconds",
+        GROUP_BY,
+        risk=risk,
+        curve_of=lambda trial: sweep[trial].points,
+        shared=True,
     )
 
 

@@ -208,7 +208,16 @@ class Scheduler:
         if not self._guide.over:
             return waiting  # that of the plan: many wait, and gangs do
         by_id = {trial.id: trial for trial in waiting}
-        return [by_id[trial_id] for trial_id in self._guide.ordered({t.id: t.parameters for t in waiting})]
+        for trial_id, reason in self._guide.given_up({t.id: t.parameters for t in waiting}).items():
+            self._give_up(by_id.pop(trial_id), reason)
+        return [by_id[trial_id] for trial_id in self._guide.ordered({t.id: t.parameters for t in by_id.values()})]
+
+    def _give_up(self, trial: TrialRecord, reason: str) -> None:
+        """End a trial that waits and need not run; where another scheduler was first, it says what becomes of it."""
+        if self._store.give_up(trial.id, reason):
+            ended = replace(trial, state=TrialState.PRUNED, reason=reason, scheduler_id=None)
+            self._guide.learn([ended.candidate(self._guide.over)])
+            self._observer.trial_ended(ended)
 
     def _propose(self, sweep_id: str) -> list[TrialRecord]:
         """Add to the sweep what the guide thinks of next, where seats are free for it; the trials that wait then."""
@@ -313,6 +322,7 @@ class Scheduler:
             self._guide.learn([ended.candidate(self._guide.over)] if self._guide.over else [])
             self._observer.trial_ended(ended)
         except LostTrialError:
+            self._guide.failed(trial.id)
             logger.warning("trial %s: was given to another scheduler meanwhile; its end here does not count", trial.id)
         self._leave_seats(trial)
 
@@ -338,6 +348,7 @@ class Scheduler:
         trial = running.trial
         self._write(running)
         self._store.release(trial.id, trial.attempt, failed.reason, TrialState.FAILED, failed.traceback)
+        self._guide.failed(trial.id)
         self._leave_seats(trial)
         waiting = replace(trial, state=TrialState.PENDING, scheduler_id=None)
         self._again.append(waiting)

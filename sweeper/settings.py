@@ -62,12 +62,13 @@ def rank_groups(
 
 
 def as_one(trials: Sequence[Candidate]) -> Candidate:
-    """A setting as the ranking sees it; it stands under the name of its first trial.
+    """A setting as the ranking sees it; it stands under the name of the first of its trials in the plan.
 
     It is complete when all of its trials are. Area, seconds and images are means, None where a trial has none; of the
     trials that a pruned setting was stopped before, the area counts as nothing. The minimum loss is the highest of its
     trials', so that it comes to a threshold when they all do.
     """
+    trials = sorted(trials, key=lambda trial: (trial.position, trial.trial))
     first = trials[0]
     state = next(state for state in _PRECEDENCE if any(trial.state is state for trial in trials))
     return Candidate(
@@ -90,15 +91,23 @@ def seed_of(trial: Candidate) -> Any:
     return trial.parameters.get(SEED)
 
 
+def mean(values: Sequence[float]) -> float:
+    """The mean of numbers, one at least; NaN where one is not finite."""
+    if not all(map(math.isfinite, values)):
+        return math.nan
+    try:
+        return math.fsum(values) / len(values)
+    except OverflowError:
+        return math.fsum(value / len(values) for value in values)
+
+
 def _mean_area(trials: Sequence[Candidate], *, so_far: bool) -> float | None:
     return _mean([0.0 if so_far and trial.area is None else trial.area for trial in trials])
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    if len(known) < len(values):
-        return None
-    return math.fsum(known) / len(known) if all(map(math.isfinite, known)) else math.nan
+    return mean(known) if len(known) == len(values) else None
 
 
 def _mean_images(trials: Sequence[Candidate]) -> int | None:

@@ -29,7 +29,13 @@ class TrialState(StrEnum):
 
 
 TRANSITIONS: dict[TrialState, frozenset[TrialState]] = {
-    TrialState.PENDING: frozenset({TrialState.RUNNING, TrialState.CANCELLED}),
+    TrialState.PENDING: frozenset(
+        {
+            TrialState.RUNNING,
+            TrialState.CANCELLED,
+            TrialState.PRUNED,  # its setting can win no more by what other seeds have come to: it need not begin
+        }
+    ),
     TrialState.RUNNING: frozenset(
         {
             TrialState.PENDING,  # the attempt was interrupted: the trial waits for another

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from sweeper.pruning.area import AreaPruner, Hopeless
+from sweeper.pruning.area import AreaPruner
+from sweeper.pruning.means import Hopeless
 
 __all__ = ["AreaPruner", "Hopeless"]

@@ -2,54 +2,37 @@
 
 With losses of at least zero an area only grows. A running trial's area will be at least that so far, plus the least
 that may still come: what is left of the axis, times a floor that no loss goes below. Once this exceeds the area of a
-qualified trial of its group, the trial cannot have the smallest one.
+qualified trial of its group, the trial cannot have the smallest one. With repeats the same goes for the mean areas of
+settings (`sweeper.pruning.means`).
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from sweeper.curve import LossPoint
-from sweeper.ranking import Candidate, Key, group_key, qualifies
+from sweeper.pruning.means import Hopeless, Limit, Means
+from sweeper.pruning.verdict import Verdict
+from sweeper.ranking import Candidate
+from sweeper.settings import mean
 
 logger = logging.getLogger(__name__)
 
-# The bound is added up point by point and the area rounded once: this covers the difference, and ties stay.
-_ROUNDING = 1e-9
 _ENOUGH_WINDOWS = 3  # to tell how fast a trial may go: the first may be slow
-
-
-class Verdict(Protocol):
-    """Why a trial is to be stopped, in words; `bound` is the area that it would have, or at least have."""
-
-    @property
-    def bound(self) -> float:
-        """In units of loss times those of the axis."""
-
-    def __str__(self) -> str: ...
-
-
-@dataclass(frozen=True)
-class Hopeless:
-    """Why a trial can win no more: its area will be `bound` at least, and `rival` has `area`."""
-
-    bound: float
-    rival: str
-    area: float
-
-    def __str__(self) -> str:
-        return f"its area will be {self.bound:.5g} at least, and trial {self.rival} has {self.area:.5g}"
 
 
 @dataclass
 class _Running:
-    """A curve as far as it goes; `steps` and `images` are what it will have in the end, None where unknown."""
+    """A curve as far as it goes; `steps` and `images` are what it will have in the end, None where unknown.
 
-    key: Key
+    `scale` is what a unit of its axis counts: over dollars, what a second of it costs.
+    """
+
+    scale: float
     steps: int | None
     images: int | None
     last: LossPoint | None = None
@@ -65,33 +48,41 @@ class AreaPruner:
     The guarantee holds for losses of at least `floor`, and over seconds with a floor above zero for steps that do not
     become faster than the fastest window of their trial so far, of which there must be a few. A loss below the floor
     lowers it, one below zero ends the pruning; both are warned about.
+
+    Over dollars `scale` gives what a second costs, of a trial's parameters. With `seeded` trials that differ in their
+    seed alone are ranked by their mean, and `limit` makes of a complete setting's areas what others must not exceed.
     """
 
     threshold: float | None
     over: str
     group_by: tuple[str, ...]
     floor: float = 0.0
-    _best: dict[Key, Candidate] = field(default_factory=dict)
+    scale: Callable[[Mapping[str, Any]], float] = lambda _: 1.0
+    seeded: bool = False
+    limit: Limit = mean
     _running: dict[str, _Running] = field(default_factory=dict)
     _off: bool = False
     _lowered: bool = False
+
+    def __post_init__(self) -> None:
+        self._means = Means(self.threshold, self.group_by, seeded=self.seeded, limit=self.limit)
+
+    def plan(self, trials: Mapping[str, Mapping[str, Any]]) -> None:
+        """Trials that the sweep has, with their parameters: with repeats, a mean is over all of a setting's."""
+        self._means.add(trials)
 
     def completed(self, candidate: Candidate) -> None:
         """A trial has ended, and may be the one to beat from now on."""
         self._running.pop(candidate.trial, None)
         if candidate.minimum_loss is not None:
             self._look_at(candidate.minimum_loss)
-        if not qualifies(candidate, self.threshold):
-            return
-        key = group_key(candidate.parameters, self.group_by)
-        best = self._best.get(key)
-        assert candidate.area is not None
-        if best is None or best.area is None or candidate.area < best.area:
-            self._best[key] = candidate
+        self._means.ended(candidate)
 
     def begin(self, trial: str, parameters: Mapping[str, Any], steps: int | None, images: int | None) -> None:
         """An attempt at a trial begins, of so many steps and images in all as far as these are known."""
-        self._running[trial] = _Running(group_key(parameters, self.group_by), steps, images)
+        self._means.add({trial: parameters})
+        self._means.waits(trial)
+        self._running[trial] = _Running(self.scale(parameters), steps, images)
 
     def point(self, trial: str, point: LossPoint) -> Verdict | None:
         """The next point of a running trial; why it should be stopped, None where it may still win."""
@@ -102,15 +93,21 @@ class AreaPruner:
         before, running.last = running.last, point
         if before is not None:
             width = self._position(point) - self._position(before)
-            running.area += width * (before.loss + point.loss) / 2
+            running.area += running.scale * width * (before.loss + point.loss) / 2
             if point.step > before.step:
                 running.windows += 1
                 running.fastest = min(running.fastest, (point.seconds - before.seconds) / (point.step - before.step))
-        best = self._best.get(running.key)
-        if self._off or best is None or best.area is None:
-            return None
-        bound = running.area + self.floor * self._left(running)
-        return Hopeless(bound, best.trial, best.area) if bound * (1 - _ROUNDING) > best.area else None
+        self._means.runs(trial, running.area + self.floor * running.scale * self._left(running))
+        return self.hopeless(trial)
+
+    def failed(self, trial: str) -> None:
+        """An attempt at a trial has failed: the next one begins anew, and the trial waits until then."""
+        self._running.pop(trial, None)
+        self._means.waits(trial)
+
+    def hopeless(self, trial: str) -> Hopeless | None:
+        """Why a trial that runs or waits should not go on, as far as is known now; None where it may still win."""
+        return self._means.lost(trial) or (None if self._off else self._means.beaten(trial))
 
     def _look_at(self, loss: float) -> None:
         if loss < 0:
@@ -128,7 +125,7 @@ class AreaPruner:
 
     def _position(self, point: LossPoint) -> float:
         """Where a point is on the axis; NaN, with which nothing is ever pruned, where it does not say."""
-        if self.over == "seconds":
+        if self.over in ("seconds", "dollars"):
             return point.seconds
         return float(point.step) if self.over == "steps" else math.nan if point.images is None else float(point.images)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from sweeper.cost import rate_of
 from sweeper.curve import LossPoint
+from sweeper.repeats import gives_seeds, repeats_of
 from sweeper.search.equivalence import curves_are_shared
 from sweeper.search.guide import AreaGuide, Guide
-from sweeper.spec import prune_of
+from sweeper.spec import DOLLARS, prune_of
 from sweeper.store import SweepRecord, TrialRecord
 
 
@@ -20,10 +22,14 @@ def guide_for(
         return Guide()
     trials = list(trials)
     parameters = {trial.id: trial.parameters for trial in trials}
-    objective = (sweep.threshold, sweep.over, sweep.group_by)
+    objective = (sweep.threshold, sweep.over, sweep.group_by, prune.floor)
+    rate = rate_of(sweep) if sweep.over == DOLLARS else None
+    seeded = gives_seeds(repeats_of(sweep.spec))
     if prune.method == "area":
-        return AreaGuide(parameters, *objective, prune.floor)
+        return AreaGuide(parameters, *objective, seeded=seeded, rate=rate)
     from sweeper.search.forecasting import ForecastGuide  # loads scikit-learn
 
     shared = all(curves_are_shared(trial.config) for trial in trials)
-    return ForecastGuide(parameters, *objective, prune.floor, prune.risk, curve_of, shared=shared)
+    return ForecastGuide(
+        parameters, *objective, seeded=seeded, rate=rate, risk=prune.risk, curve_of=curve_of, shared=shared
+    )

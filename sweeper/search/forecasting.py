@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sweeper.curve import LossPoint
-from sweeper.pruning.area import Verdict
 from sweeper.pruning.forecast import ForecastPruner
+from sweeper.pruning.means import Limit
+from sweeper.pruning.verdict import Verdict
 from sweeper.ranking import Candidate
 from sweeper.search.guide import AreaGuide
 from sweeper.search.order import places_of
@@ -28,25 +29,28 @@ class ForecastGuide(AreaGuide):
         threshold: float | None,
         over: str,
         group_by: Sequence[str],
-        floor: float,
+        floor: float = 0.0,
+        *,
         risk: float,
         curve_of: Callable[[str], Sequence[LossPoint]],
-        *,
         shared: bool,
+        **others: Any,
     ) -> None:
         self._risk, self._curve_of, self._shared = risk, curve_of, shared
-        super().__init__(trials, threshold, over, group_by, floor)
+        super().__init__(trials, threshold, over, group_by, floor, **others)
         self._curves: dict[str, list[LossPoint]] = {}
         self._stopped: set[str] = set()
 
-    def _make_pruner(self, floor: float) -> ForecastPruner:
-        objective = (self._threshold, self.over, self._group_by)
-        self._forecast = ForecastPruner(*objective, floor, risk=self._risk, places=self._places())
+    def _make_pruner(self, over: str, floor: float, limit: Limit) -> ForecastPruner:
+        objective = (self._threshold, over, self._group_by, floor)
+        self._forecast = ForecastPruner(
+            *objective, seeded=self._seeded, limit=limit, risk=self._risk, places=self._points_of()
+        )
         return self._forecast
 
-    def _places(self) -> dict[str, tuple[float, ...]]:
+    def _points_of(self) -> dict[str, tuple[float, ...]]:
         without = (WORKERS, "batch_size") if self._shared else ()
-        places = places_of(list(self._trials.values()), without)
+        places = places_of(list(self._places().values()), without)
         return {trial: tuple(place) for trial, place in zip(self._trials, places.tolist(), strict=True)}
 
     def ordered(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -55,7 +59,7 @@ class ForecastGuide(AreaGuide):
         by_workers = sorted(waiting, key=lambda trial: -waiting[trial].get(WORKERS, 1))
         ordered = super().ordered({trial: waiting[trial] for trial in by_workers})
         if len(self._trials) > known:
-            self._forecast.places = {**self._places(), **self._forecast.places}
+            self._forecast.places = {**self._points_of(), **self._forecast.places}
         return ordered
 
     def begin(self, trial: str, steps: int | None, images: int | None) -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
+from sweeper.cost import dollars_per_second, over_dollars, stored_axis
 from sweeper.curve import LossPoint
-from sweeper.pruning.area import AreaPruner, Verdict
+from sweeper.pruning import AreaPruner
+from sweeper.pruning.means import Limit
+from sweeper.pruning.verdict import Verdict
 from sweeper.ranking import Candidate, qualifies
 from sweeper.search.order import BestFirst
+from sweeper.settings import mean, without_seed
 from sweeper.space import WORKERS
 from sweeper.trial import TrialSpec, TrialState
 
@@ -40,12 +45,26 @@ class Guide:
         """A running trial's next point; why it is to be stopped, None where it goes on."""
         return None
 
+    def failed(self, trial: str) -> None:
+        """An attempt at a trial has come to nothing, and the trial waits for another one."""
+
+    def given_up(self, waiting: Mapping[str, Mapping[str, Any]]) -> Mapping[str, str]:  # noqa: ARG002 - as above
+        """Which of the waiting trials, of which it gets the parameters, need not run any more, and why.
+
+        Asked before trials are started, when something has ended since.
+        """
+        return {}
+
     def learn(self, candidates: Iterable[Candidate]) -> None:
         """What trials have come to, here or elsewhere; those that have not ended, or are known, are passed over."""
 
 
 class AreaGuide(Guide):
-    """The exact area bound, and the order in which it saves most; `trials` are the parameters of all by id."""
+    """The exact area bound, and the order in which it saves most; `trials` are the parameters of all by id.
+
+    With `seeded`, settings of several seeds compete, of whose areas `limit` makes what others must not exceed. Over
+    dollars it needs the `rate`.
+    """
 
     def __init__(
         self,
@@ -54,23 +73,31 @@ class AreaGuide(Guide):
         over: str,
         group_by: Sequence[str],
         floor: float = 0.0,
+        *,
+        seeded: bool = False,
+        limit: Limit = mean,
+        rate: float | None = None,
     ) -> None:
-        self.over = over
+        self.over, self._rate, self._seeded = stored_axis(over), rate, seeded
         self._trials, self._threshold, self._group_by = dict(trials), threshold, tuple(group_by)
-        self._pruner = self._make_pruner(floor)
-        self._order = BestFirst(self._trials, group_by)
+        self._pruner = self._make_pruner(over, floor, limit)
+        if rate is not None:
+            self._pruner.scale = partial(dollars_per_second, rate=rate)
+        self._pruner.plan(self._trials)
+        self._order = BestFirst(self._places(), group_by)
         self._steps: dict[str, int | None] = {}
         self._whole: dict[str, float] = {}  # seconds that a pruned trial would have taken
         self._known: set[str] = set()
 
-    def _make_pruner(self, floor: float) -> AreaPruner:
-        return AreaPruner(self._threshold, self.over, self._group_by, floor)
+    def _make_pruner(self, over: str, floor: float, limit: Limit) -> AreaPruner:
+        return AreaPruner(self._threshold, over, self._group_by, floor, seeded=self._seeded, limit=limit)
 
     def ordered(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """Worker count after worker count as they come, the first one's trials in the order of `BestFirst`."""
         if not waiting.keys() <= self._trials.keys():
             self._trials |= waiting  # the sweep was extended
-            self._order = BestFirst(self._trials, self._group_by, self._order)
+            self._pruner.plan(waiting)
+            self._order = BestFirst(self._places(), self._group_by, self._order)
         _, block = next(groupby(waiting, key=lambda trial: waiting[trial].get(WORKERS)), (None, iter(())))
         first = self._order.ordered(list(block))
         return [*first, *list(waiting)[len(first) :]]
@@ -89,13 +116,33 @@ class AreaGuide(Guide):
             self._order.ended(trial, hopeless.bound, self._whole[trial])
         return hopeless
 
+    def failed(self, trial: str) -> None:
+        """See `Guide.failed`."""
+        self._pruner.failed(trial)
+
+    def given_up(self, waiting: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+        """See `Guide.given_up`: the seeds of settings that are beaten, or have one that does not qualify."""
+        if not self._seeded:
+            return {}
+        self._pruner.plan(waiting)
+        found = {trial: self._pruner.hopeless(trial) for trial in waiting}
+        return {trial: str(hopeless) for trial, hopeless in found.items() if hopeless}
+
     def learn(self, candidates: Iterable[Candidate]) -> None:
         """See `Guide.learn`."""
+        candidates = list(candidates)
+        if self._seeded:  # means are over all seeds, also over those that somebody has added
+            self._pruner.plan({candidate.trial: candidate.parameters for candidate in candidates})
         for candidate in candidates:
             if not candidate.state.ended or candidate.trial in self._known:
                 continue
             self._known.add(candidate.trial)
+            candidate = candidate if self._rate is None else over_dollars(candidate, self._rate)
             self._pruner.completed(candidate)
             if candidate.trial not in self._whole and candidate.seconds:
                 counts = qualifies(candidate, self._threshold) or candidate.state is TrialState.PRUNED
                 self._order.ended(candidate.trial, candidate.area if counts else None, candidate.seconds)
+
+    def _places(self) -> Mapping[str, Mapping[str, Any]]:
+        """What tells trials apart for the order: seeds of one setting are alike."""
+        return {t: without_seed(p) for t, p in self._trials.items()} if self._seeded else self._trials

@@ -64,12 +64,28 @@ def finish(
     """
     marks = {"oversubscribed": True} if oversubscribed else {}
     ended = statements.advance(trial_id, state, reason=reason, **marks, **asdict(summary))
-    if not connection.execute(ended.where(tables.trial.c.attempt == attempt)).rowcount:
+    same = [tables.trial.c.attempt == attempt]
+    if state is TrialState.PRUNED:  # one that waits again was pruned by nobody: `give_up` is for these
+        same.append(tables.trial.c.state == TrialState.RUNNING.value)
+    if not connection.execute(ended.where(*same)).rowcount:
         raise LostTrialError(f"trial {trial_id} is not running in attempt {attempt}", "an ended trial stays as it is")
     statements.end_attempt(connection, trial_id, attempt, state.value, reason, traceback)
     if phases:
         shared = {"trial_id": trial_id, "attempt": attempt}
         connection.execute(insert(tables.phase), [{**shared, "name": name, "seconds": s} for name, s in phases.items()])
+
+
+def give_up(connection: Connection, trial_id: str, reason: str) -> bool:
+    """Prune a trial that waits; whether it did, and is pruned now."""
+    waits = tables.trial.c.state == TrialState.PENDING.value
+    pruned = statements.advance(trial_id, TrialState.PRUNED, reason=reason, scheduler_id=None).where(waits)
+    return connection.execute(pruned).rowcount > 0
+
+
+def is_given_up(connection: Connection, trial_id: str, reason: str) -> bool:
+    """Whether the trial was pruned for this reason."""
+    trial = tables.trial.c
+    return _is_there(connection, trial.id == trial_id, trial.state == TrialState.PRUNED.value, trial.reason == reason)
 
 
 def is_finished(connection: Connection, trial_id: str, attempt: int, state: TrialState) -> bool:

@@ -151,6 +151,13 @@ class Store:
             lambda connection, _: attempts.is_finished(connection, trial_id, attempt, state),
         )
 
+    def give_up(self, trial_id: str, reason: str) -> bool:
+        """Prune a trial that waits, without an attempt; False where it does not wait any more."""
+        return self._write(
+            lambda connection: attempts.give_up(connection, trial_id, reason),
+            lambda connection, given_up: given_up and attempts.is_given_up(connection, trial_id, reason),
+        )
+
     def release(
         self, trial_id: str, attempt: int, reason: str, outcome: str = "interrupted", traceback: str = ""
     ) -> None:

@@ -255,6 +255,33 @@ class TestStore:
         assert [t.state for t in store.trials(sweep_id)[:2]] == [TrialState.PENDING, TrialState.CANCELLED]
         assert store.attempts(second) == []
 
+    def test_a_trial_that_waits_may_be_given_up_and_keeps_its_attempts(self, store: Store) -> None:
+        sweep_id, trials = added(store)
+        store.claim(trials[1])
+        store.release(trials[1], 1, "interrupted")
+        store.claim(trials[2])
+        assert [store.give_up(trial, "others are better") for trial in trials[:3]] == [True, True, False]
+        assert not store.give_up(trials[0], "once more")
+        found = store.trials(sweep_id)
+        pruned = (TrialState.PRUNED, "others are better")
+        assert [(t.state, t.reason) for t in found[:2]] == [pruned, pruned]
+        assert found[2].state is TrialState.RUNNING
+        assert [t.attempt for t in found[:2]] == [0, 1]
+        assert [attempt.state for attempt in store.attempts(trials[1])] == ["interrupted"]
+        assert store.claim(trials[0]) is None
+
+    def test_the_seconds_of_all_attempts_are_added_up(self, store: Store) -> None:
+        sweep_id, trials = added(store)
+        for _ in range(2):
+            attempt = store.claim(trials[0]) or 0
+            store.release(trials[0], attempt, "interrupted")
+        store.claim(trials[1])
+        took = [(a.ended_at or a.started_at) - a.started_at for a in store.attempts(trials[0])]
+        found = store.attempt_seconds(sweep_id)
+        assert found[trials[0]] == pytest.approx(sum(one.total_seconds() for one in took))
+        assert found[trials[1]] >= 0
+        assert found.keys() == set(trials[:2])
+
     def test_a_failed_attempt_keeps_its_traceback(self, store: Store) -> None:
         sweep_id, (first, *_) = added(store)
         store.claim(first)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -564,6 +567,117 @@ def test_a_guide_learns_from_what_has_ended_before_and_elsewhere(store: Store) -
     Scheduler(store, StoppingExecutor(falls_to(LOSSES)), Watcher(), guide=guide).run(sweep)
     states = {trial.id: trial.state for trial in store.trials(sweep)}
     assert states == {good.id: TrialState.COMPLETED, bad.id: TrialState.PRUNED}
+
+
+def repeated(store: Store, **others: Any) -> str:
+    """Four batch sizes of three seeds each, to be pruned by their means."""
+    space = {"workers": [1], "batch_size": list(LOSSES)}
+    objective = {"threshold": 2.0, "over": "images"}
+    written = {"name": "x", "trial": {"images": 80}, "space": space, "prune": "area", "objective": objective}
+    spec = parse_spec({**written, "repeats": 3, **others})
+    return store.add_sweep(spec, plan(spec))
+
+
+def guided(store: Store, sweep: str) -> Guide:
+    return guide_for(store.find_sweep(sweep), store.trials(sweep), store.points)
+
+
+@pytest.mark.parametrize("seats", [1, 2, 5])
+def test_of_a_setting_that_can_win_no_more_nothing_further_is_started(store: Store, seats: int) -> None:
+    sweep = repeated(store)
+    executor, watcher = StoppingExecutor(falls_to(LOSSES), seats=seats), Watcher()
+    Scheduler(store, executor, watcher, guide=guided(store, sweep)).run(sweep)
+    trials = store.trials(sweep)
+    assert len(watcher.ended) == len(trials)
+    best = [trial for trial in trials if trial.config["batch_size"] == 16]
+    assert [trial.state for trial in best] == [TrialState.COMPLETED] * 3
+    group = best_answer(store, sweep)["groups"][0]
+    assert group["winner"]["trials"] == [trial.id for trial in best]
+    assert group["in_doubt"] == []
+    if seats == 1:
+        given_up = [trial for trial in trials if trial.state is TrialState.PRUNED and not trial.attempt]
+        assert given_up
+        assert not {job.trial_id for job in executor.started} & {trial.id for trial in given_up}
+        assert all(t.reason.startswith(("the mean area of its 3 seeds will be", "trial ")) for t in given_up)
+        assert best_answer(store, sweep, threshold=5.0)["groups"][0]["winner"]["trial"] == best[0].id
+
+
+def test_a_seed_that_diverges_or_does_not_qualify_takes_its_setting_along(store: Store) -> None:
+    sweep = repeated(store, space={"workers": [1], "batch_size": [8, 32, 64]})
+
+    def script(job: Job) -> list[Event]:
+        return ends_as("diverged", math.nan)(job) if job.config["batch_size"] == 8 else falls_to(LOSSES)(job)
+
+    Scheduler(store, StoppingExecutor(script, seats=1), Watcher(), guide=guided(store, sweep)).run(sweep)
+    by_batch: dict[int, list[TrialRecord]] = {}
+    for trial in store.trials(sweep):
+        by_batch.setdefault(trial.config["batch_size"], []).append(trial)
+    assert sorted(t.state for t in by_batch[8]) == [TrialState.DIVERGED, TrialState.PRUNED, TrialState.PRUNED]
+    assert any(t.reason.endswith("another seed of its setting, diverged") for t in by_batch[8])
+    assert [t.state for t in by_batch[64]] == [TrialState.COMPLETED] * 3
+    looser = best_answer(store, sweep, threshold=4.0)["groups"][0]
+    doubted = {t.id for t in by_batch[32] if t.state is TrialState.PRUNED}
+    assert set(looser["in_doubt"]) <= doubted
+    assert not doubted or all(t.id not in looser["in_doubt"] for t in by_batch[8])
+
+
+def has_seen(watcher: Watcher, points: int) -> bool:
+    return len(watcher.points) >= points
+
+
+def test_after_an_interrupt_means_are_pruned_by_what_the_store_has(store: Store) -> None:
+    sweep = repeated(store)
+    watcher = Watcher()
+    for points in (7, 19, 31, 43):
+        with contextlib.suppress(KeyboardInterrupt):
+            Scheduler(
+                store,
+                StoppingExecutor(falls_to(LOSSES)),
+                watcher,
+                guide=guided(store, sweep),
+                interrupts=partial(has_seen, watcher, points),
+            ).run(sweep)
+    Scheduler(store, StoppingExecutor(falls_to(LOSSES)), watcher, guide=guided(store, sweep)).run(sweep)
+    assert all(trial.state.ended for trial in store.trials(sweep))
+    winner = best_answer(store, sweep)["groups"][0]["winner"]
+    assert (winner["parameters"]["batch_size"], winner["repeats"]) == (16, 3)
+
+
+def test_what_a_failed_attempt_had_come_to_does_not_count_against_its_setting(store: Store) -> None:
+    """The first attempt at the best setting is far worse than all others, and does not come to its end."""
+
+    def script(job: Job) -> list[Event]:
+        if job.config["batch_size"] == 16 and job.attempt == 1:
+            ready, started, *_ = falls_to(LOSSES)(job)
+            high = [Point(job.trial_id, n, 8 * n, n / 10, 1.9) for n in range(1, 4)]
+            return [ready, started, *high, Failed(job.trial_id, "no luck", None, "")]
+        return falls_to(LOSSES)(job)
+
+    for seats in (1, 3):
+        again = repeated(store, name=f"seats {seats}", space={"workers": [1], "batch_size": [8, 16]})
+        guide = guided(store, again)
+        Scheduler(store, StoppingExecutor(script, seats=seats), Watcher(), guide=guide, retries=1).run(again)
+        winner = best_answer(store, again)["groups"][0]["winner"]
+        assert winner["parameters"]["batch_size"] == 16
+
+
+def test_over_dollars_workers_are_weighed_where_they_compete(store: Store) -> None:
+    """Two workers take seven tenths of the seconds of one, and cost twice as much each."""
+    objective = {"threshold": 2.0, "over": "dollars", "group_by": ["batch_size"]}
+    space = {"workers": [1, 2], "batch_size": [16]}
+    resources = {"dollars_per_worker_hour": 36}
+    sweep = repeated(store, space=space, objective=objective, resources=resources, repeats=1)
+
+    def script(job: Job) -> list[Event]:
+        pace = 1.0 if job.workers == 1 else 0.7
+        return [replace(e, seconds=pace * e.seconds) if isinstance(e, Point) else e for e in falls_to(LOSSES)(job)]
+
+    Scheduler(store, StoppingExecutor(script, seats=2), Watcher(), guide=guided(store, sweep)).run(sweep)
+    one, two = store.trials(sweep)
+    answer = best_answer(store, sweep)
+    assert answer["groups"][0]["winner"]["trial"] == one.id
+    assert answer["groups"][0]["winner"]["area"] == pytest.approx(0.9 * 0.9 * 0.01)
+    assert two.state is TrialState.PRUNED
 
 
 @pytest.mark.parametrize("seats", [1, 2])

@@ -147,7 +147,7 @@ def test_a_key_that_is_near_none_lists_them_all() -> None:
         (written(repeats=0), "repeats: 0 must be greater than 0; give a larger number"),
         (written(repeats=True), "repeats: True: expected a number, not true or false"),
         (written(search="grit"), "search: 'grit' is not known; use one of 'grid'"),
-        (written(prune="aera"), "prune.method: 'aera' is not known; use one of 'none' or 'area'"),
+        (written(prune="aera"), "prune.method: 'aera' is not known; use one of 'none', 'area' or 'forecast'"),
         (written(prune={"floor": 0.5}), "prune: a floor of 0.5 does nothing without pruning; set method to area"),
         (written(prune={"method": "area", "floor": -1}), "prune.floor: -1 must be at least 0; give a larger number"),
         (

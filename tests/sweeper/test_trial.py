@@ -31,10 +31,11 @@ def test_only_a_failed_trial_may_be_tried_again() -> None:
     assert [state for state in FINAL if TRANSITIONS[state]] == [TrialState.FAILED]
 
 
-def test_a_trial_ends_only_from_running_but_for_cancelling() -> None:
-    for state in FINAL - {TrialState.CANCELLED}:
+def test_a_trial_ends_only_from_running_but_for_cancelling_and_pruning() -> None:
+    for state in FINAL - {TrialState.CANCELLED, TrialState.PRUNED}:
         assert predecessors(state) == [TrialState.RUNNING]
-    assert predecessors(TrialState.CANCELLED) == [TrialState.PENDING, TrialState.RUNNING]
+    for state in (TrialState.CANCELLED, TrialState.PRUNED):
+        assert predecessors(state) == [TrialState.PENDING, TrialState.RUNNING]
 
 
 def test_a_running_trial_may_go_back_and_only_a_pending_one_may_start() -> None:

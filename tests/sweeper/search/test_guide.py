@@ -66,6 +66,43 @@ def test_the_winners_are_the_grids_in_a_thousand_random_sweeps_and_orders(with_f
     assert pruned > 300
 
 
+def repeated(order: random.Random, repeats: int) -> dict[str, RecordedTrial]:
+    """Settings of as many seeds, or some of one more, whose curves differ a little or a lot; some alike."""
+    trials: dict[str, RecordedTrial] = {}
+    for number in range(order.randint(1, 8)):
+        setting = {"workers": order.choice([1, 2]), "batch_size": order.choice([8, 16]), "learning_rate": number + 1}
+        common, differ = curve(order), order.random() < 0.3
+        for seed in range(repeats + (order.random() < 0.1)):
+            points = curve(order) if differ else [shaken(order, point) for point in common]
+            if trials and order.random() < 0.1:
+                points = list(order.choice(list(trials.values())).points)
+            trials[f"t{number}-{seed}"] = RecordedTrial({**setting, "seed": seed}, points)
+    return trials
+
+
+def shaken(order: random.Random, point: LossPoint) -> LossPoint:
+    loss = point.loss * order.choice([1.0, order.uniform(0.9, 1.1)])
+    return LossPoint(point.step, point.images, point.seconds * 1.0, loss)
+
+
+@pytest.mark.parametrize("over", ["seconds", "dollars"])
+@pytest.mark.parametrize("with_floor", [False, True])
+def test_with_repeats_the_winners_by_their_mean_are_the_grids(with_floor: bool, over: str) -> None:
+    """The same 1,000 times; over dollars in one group, of workers whose seconds differ in price."""
+    pruned = 0
+    group_by, rate = (("workers",), None) if over == "seconds" else ((), 3.6)
+    for seed in range(1000 if over == "seconds" else 300):
+        order = random.Random(seed)
+        repeats = order.randint(2, 4)
+        sweep, threshold = repeated(order, repeats), order.choice([None, 0.5, 1.5])
+        floor = lowest(sweep) if with_floor else 0.0
+        guide = AreaGuide(parameters_of(sweep), threshold, over, group_by, floor, seeded=True, rate=rate)
+        found = replay(sweep, guide, threshold, order.randint(1, 6), seed, group_by, repeats, rate)
+        assert found.winners == grid_winners(sweep, threshold, group_by, repeats, rate), seed
+        pruned += found.spent < sum(one.run_seconds for one in sweep.values()) - 1e-9
+    assert pruned > 100
+
+
 def test_a_recorded_sweep_keeps_its_winners_for_less(recorded_data: Callable[[str], Path]) -> None:
     sweep = read_recorded(recorded_data("recorded-sweep"))
     assert len(sweep) == 216
