@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import math
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +14,7 @@ from pydantic import ValidationError
 
 from engine.config import AugmentationConfig, ScheduleConfig, TrainingConfig
 from sweeper.command import CommandConfig
+from sweeper.dimensions import Choices
 from sweeper.errors import SpecError
 from sweeper.faults import describe_faults
 from sweeper.repeats import Race, gives_seeds, planned_seeds
@@ -21,6 +23,7 @@ from sweeper.spec import Resources, SweepSpec, replace_field
 from sweeper.trial import TrialSpec
 
 MAXIMUM_TRIALS = 100_000
+_MOST_OUTERMOST = 4000
 _KEY_LENGTH = 12
 # What trials were before a field gave the choice: with these values they keep the keys that stores hold.
 _BEFORE_THE_CHOICE: dict[str, Any] = {
@@ -37,17 +40,51 @@ _BEFORE_THE_CHOICE: dict[str, Any] = {
 
 
 def plan(spec: SweepSpec) -> list[TrialSpec]:
-    """All trials of the grid, worker counts outermost, then the fields in the order of the spec, then the repeats.
+    """The trials that are known before any has run: all, or of a search that learns those that it begins with.
+
+    A grid has worker counts outermost, then the fields in the order of the spec, then the repeats.
 
     Raises:
         SpecError: a combination that cannot be trained, such as fewer images than one step takes, or too many of them.
     """
     _check_size(spec)
-    seeds = range(planned_seeds(spec.repeats))
-    trials = [_trial(spec, point, repeat) for point in _points(spec) for repeat in seeds]
+    if spec.search.method != "grid":
+        from sweeper.search.sampling import first_points  # loads scipy, and with its package the store
+
+        outermost(spec)
+        return trials_at(spec, first_points(spec))
+    trials = trials_at(spec, _points(spec))
     if isinstance(spec.repeats, Race):
         _trial(spec, _points(spec)[0], spec.repeats.at_most - 1)  # its seed has to be one, too
-    _check_images([(trial.workers, trial.config) for trial in trials if isinstance(trial.config, TrainingConfig)])
+    _check_images(trials)
+    return trials
+
+
+def trials_at(spec: SweepSpec, points: Iterable[Mapping[str, Any]]) -> list[TrialSpec]:
+    """The trials of points of the space, each with its repeats.
+
+    Raises:
+        SpecError: one cannot be trained.
+    """
+    seeds = range(planned_seeds(spec.repeats))
+    return [_trial(spec, point, repeat) for point in points for repeat in seeds]
+
+
+def outermost(spec: SweepSpec) -> list[TrialSpec]:
+    """Trials that need all that any trial of a sampled space may need, though none of them may come to be run.
+
+    They are those of the highest and the lowest numbers and all names, with each worker count.
+
+    Raises:
+        SpecError: one cannot be trained.
+    """
+    others = {name: one.ends() for name, one in spec.dimensions.items() if name != WORKERS}
+    workers = spec.dimensions[WORKERS]
+    counts = workers.values if isinstance(workers, Choices) else workers.ends()
+    combined = itertools.islice(itertools.product(*others.values()), max(1, _MOST_OUTERMOST // len(counts)))
+    rest = [dict(zip(others, values, strict=True)) for values in combined]
+    trials = [_trial(spec, {WORKERS: count, **point}, 0) for count in counts for point in rest]
+    _check_images(trials)
     return trials
 
 
@@ -99,7 +136,7 @@ def _points(spec: SweepSpec) -> list[dict[str, Any]]:
     return [dict(zip(spec.axes, values, strict=True)) for values in itertools.product(*spec.axes.values())]
 
 
-def _trial(spec: SweepSpec, point: dict[str, Any], repeat: int) -> TrialSpec:
+def _trial(spec: SweepSpec, point: Mapping[str, Any], repeat: int) -> TrialSpec:
     changes = {name: value for name, value in point.items() if name != WORKERS}
     workers = int(point[WORKERS])
     config: TrainingConfig | CommandConfig
@@ -121,7 +158,7 @@ def _trial(spec: SweepSpec, point: dict[str, Any], repeat: int) -> TrialSpec:
     )
 
 
-def _changed(trial: TrainingConfig, changes: dict[str, Any], point: dict[str, Any]) -> TrainingConfig:
+def _changed(trial: TrainingConfig, changes: dict[str, Any], point: Mapping[str, Any]) -> TrainingConfig:
     try:
         return replace_field(trial, changes)
     except ValidationError as error:
@@ -139,7 +176,9 @@ def _parameters(config: TrainingConfig, workers: int, changes: dict[str, Any]) -
 
 
 def _check_size(spec: SweepSpec) -> None:
-    size = planned_seeds(spec.repeats) * math.prod(len(values) for values in spec.axes.values())
+    size = spec.search.trials or planned_seeds(spec.repeats) * math.prod(len(values) for values in spec.axes.values())
+    if size > MAXIMUM_TRIALS and spec.search.trials:
+        raise SpecError([f"search.trials: {size} is more than {MAXIMUM_TRIALS}; take fewer"])
     if size > MAXIMUM_TRIALS:
         raise SpecError([f"space: gives {size} trials, more than {MAXIMUM_TRIALS}; take fewer values or repeats"])
     if isinstance(spec.repeats, Race) and spec.repeats.trials is not None and spec.repeats.trials < size:
@@ -149,7 +188,8 @@ def _check_size(spec: SweepSpec) -> None:
         )
 
 
-def _check_images(trials: list[tuple[int, TrainingConfig]]) -> None:
+def _check_images(planned: Iterable[TrialSpec]) -> None:
+    trials = [(trial.workers, trial.config) for trial in planned if isinstance(trial.config, TrainingConfig)]
     if not trials:
         return
     workers, worst = max(trials, key=lambda trial: Fraction(trial[1].global_batch(trial[0]), trial[1].images))

@@ -150,8 +150,7 @@ class Scheduler:
                     return
             waiting, self._again = [*self._again, *waiting], []
             if not interrupts:
-                waiting = waiting or self._propose(sweep_id)
-                waiting = self._start_those_that_fit(waiting)
+                waiting = self._start_or_propose(sweep_id, waiting)
                 if waiting and not self._running:
                     self._see_that_some_can_start(waiting)
             # Only now: the next trials train while the ends of those before are written.
@@ -204,6 +203,13 @@ class Scheduler:
                 free -= need
         return still_waiting
 
+    def _start_or_propose(self, sweep_id: str, waiting: list[TrialRecord]) -> list[TrialRecord]:
+        """Start what fits, and for as long as all does what the guide thinks of next; those that wait then."""
+        waiting = self._start_those_that_fit(waiting)
+        while not waiting and (waiting := self._propose(sweep_id)):
+            waiting = self._start_those_that_fit(waiting)
+        return waiting
+
     def _in_order(self, waiting: list[TrialRecord]) -> list[TrialRecord]:
         if not self._guide.over:
             return waiting  # that of the plan: many wait, and gangs do
@@ -223,8 +229,10 @@ class Scheduler:
         """Add to the sweep what the guide thinks of next, where seats are free for it; the trials that wait then."""
         if not self._may_propose or self._free().cpus < 1 or self._store.stop_is_asked(sweep_id):
             return []
+        if self._guide.over:
+            self._guide.learn(self._store.candidates(sweep_id, self._guide.over))  # others may propose as well
         proposed = self._guide.propose()
-        self._may_propose = bool(proposed and self._store.extend(sweep_id, proposed))
+        self._may_propose = bool(proposed and self._store.extend(sweep_id, proposed, self._guide.most))
         self._seats_freed |= self._may_propose
         return self._store.trials(sweep_id, [TrialState.PENDING]) if self._may_propose else []
 

@@ -21,7 +21,8 @@ class Range(BaseModel):
     """Values from `low` to at most `high`, both included.
 
     `step` is added from one value to the next, or multiplied with where `log` is true; `count` asks for that many
-    values, evenly spaced (in the logarithm where `log` is true). A log range with neither goes by factors of ten.
+    values, evenly spaced (in the logarithm where `log` is true). A log range with neither goes by factors of ten. To a
+    search that samples, a range with neither is all numbers in between; in a grid it must be a log range.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -42,18 +43,23 @@ class Range(BaseModel):
             raise ValueError("step and count exclude each other: keep one of them")
         if self.count == 1 and self.low < self.high:
             raise ValueError("count 1 leaves no room for both bounds: give at least 2, or low and high alike")
-        if self.step is None and self.count is None and not self.log:
-            raise ValueError("neither step nor count is given: add one of them")
         if self.log and self.step is not None and self.step <= 1:
             raise ValueError(f"step {self.step:g} is a factor in a log range: give one above 1")
         if self.size() > MAXIMUM_VALUES:
             raise ValueError(f"more than {MAXIMUM_VALUES} values: give a larger step or a smaller count")
         return self
 
+    @property
+    def open(self) -> bool:
+        """Whether it does not say which numbers between its bounds are meant."""
+        return self.step is None and self.count is None
+
     def size(self) -> int:
-        """Number of values."""
+        """Number of values; of an open range that is no log range its bounds."""
         if self.count is not None:
             return self.count
+        if self.open and not self.log:
+            return 1 + (self.low < self.high)
         if self.log:
             steps = (math.log(self.high) - math.log(self.low)) / math.log(self.step or 10)
             return int(steps * (1 + _SLACK) + _SLACK) + 1
@@ -69,6 +75,8 @@ class Range(BaseModel):
             return self.low
         if self.count is not None:
             return self._between(i / (self.count - 1))
+        if self.open and not self.log:
+            return self.high
         if self.log:
             return _rounded(float(_decimal(self.low) * _decimal(self.step or 10) ** i))
         assert self.step is not None

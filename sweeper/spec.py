@@ -21,10 +21,12 @@ from pydantic import (
 
 from engine.config import Number, PositiveFloat, PositiveInt, TrainingConfig
 from sweeper.command import CommandConfig, command_faults
+from sweeper.dimensions import Dimension, Interval, choices
 from sweeper.errors import SpecError
 from sweeper.faults import describe_faults, show_name
 from sweeper.names import checked_name
 from sweeper.repeats import Race, Repeats, gives_seeds, planned_seeds, repeats_by_name
+from sweeper.searching import Search, search_by_name, search_faults, with_trials_inside
 from sweeper.space import SEED, WORKERS, Range, Scalar, expand, parse_axis
 
 Over = Literal["seconds", "images", "steps", "dollars"]
@@ -113,7 +115,7 @@ class SweepSpec(_Strict):
     trial: TrialConfig = TrainingConfig()
     space: Annotated[dict[str, Annotated[list[Scalar] | Range, BeforeValidator(parse_axis)]], Field(min_length=1)]
     objective: Objective = Objective()
-    search: Literal["grid"] = "grid"
+    search: Annotated[Search, BeforeValidator(search_by_name)] = Search()
     prune: Annotated[Prune, BeforeValidator(prune_by_name)] = Prune()
     repeats: Annotated[Repeats, BeforeValidator(repeats_by_name)] = 1
     retries: Annotated[int, Number, Field(ge=0)] = 0
@@ -123,18 +125,45 @@ class SweepSpec(_Strict):
     @cached_property
     def axes(self) -> dict[str, tuple[Scalar, ...]]:
         """The values of each swept field in the field's own type, `workers` first; [1] where it is not swept."""
-        axes = {WORKERS: (1,), **{name: _values(self.trial, name, axis) for name, axis in self.space.items()}}
+        swept = {name: _values(self.trial, name, self._ends(name)) for name in self.space}
+        axes = {WORKERS: (1,), **swept}
         return {WORKERS: axes.pop(WORKERS), **axes}
+
+    @cached_property
+    def dimensions(self) -> dict[str, Dimension]:
+        """The swept fields as a search samples them, in the order of `axes`."""
+        return {name: self._dimension(name, values) for name, values in self.axes.items()}
+
+    def _dimension(self, name: str, values: Sequence[Scalar]) -> Dimension:
+        axis = self.space.get(name)
+        if not isinstance(axis, Range) or not axis.open or len(values) < 2:
+            return choices(values)
+        whole = name == WORKERS or (isinstance(self.trial, TrainingConfig) and _integers(name))
+        return Interval(axis.low, axis.high, axis.log, whole)
+
+    def _ends(self, name: str) -> list[Scalar] | Range:
+        """A field's axis; its bounds where a search takes any number in between."""
+        axis = self.space[name]
+        if self.search.method == "grid" or not isinstance(axis, Range) or not axis.open:
+            return axis
+        return list(dict.fromkeys((axis.low, axis.high)))
 
     def axes_of(self, name: str) -> list[Scalar]:
         """The values of a field as they are written; none where it is not swept."""
         return expand(self.space[name], integers=False) if name in self.space else []
 
+    @model_validator(mode="before")
+    @classmethod
+    def _trials_beside_search(cls, written: Any) -> Any:
+        return with_trials_inside(written)
+
     @model_validator(mode="after")
     def _space_holds(self) -> Self:
         problems: list[str] = []
         for name, axis in self.space.items():
-            problems += _axis_faults(self.trial, name, axis)
+            problems += _axis_faults(self.trial, name, self._ends(name))
+            if self.search.method == "grid" and isinstance(axis, Range) and axis.open and not axis.log:
+                problems.append(f"space.{name}: neither step nor count is given: add one of them, or search: random")
         if isinstance(self.trial, CommandConfig):
             problems += command_faults(self.trial, self.space, planned_seeds(self.repeats))
         else:
@@ -142,6 +171,8 @@ class SweepSpec(_Strict):
         if gives_seeds(self.repeats) and SEED in self.space:
             given = "auto" if isinstance(self.repeats, Race) else self.repeats
             problems.append(f"repeats: {given} gives the seeds already; remove space.seed or repeats")
+        if isinstance(self.repeats, Race) and self.search.method != "grid":
+            problems.append(f"repeats: auto goes with a grid, and search is {self.search.method}; give a number")
         if self.objective.over == DOLLARS and self.resources.dollars_per_worker_hour is None:
             problems.append("objective.over: dollars needs a rate; give resources.dollars_per_worker_hour")
         for name in dict.fromkeys(self.objective.group_by):
@@ -150,6 +181,8 @@ class SweepSpec(_Strict):
             if name != WORKERS and name not in self.space:
                 known = ", ".join([WORKERS, *(key for key in self.space if key != WORKERS)])
                 problems.append(f"objective.group_by: {name!r} is not swept; use one of {known}")
+        if not problems and self.search.method != "grid":
+            problems = search_faults(self.search, self.dimensions, self.objective.group_by, planned_seeds(self.repeats))
         if problems:
             raise ValueError("\n".join(problems))
         return self

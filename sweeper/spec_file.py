@@ -14,6 +14,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from sweeper.command import CommandConfig
 from sweeper.errors import SpecError
+from sweeper.searching import search_by_name
 from sweeper.spec import SweepSpec, parse_spec, prune_by_name
 
 
@@ -108,8 +109,9 @@ def _apply(written: Any, override: str) -> None:
     if parents[:1] == ["space"]:
         parents, leaf = ["space"], name.removeprefix("space.")
     place = written
-    if parents[:1] == ["prune"] and isinstance(written, dict) and "prune" in written:
-        written["prune"] = prune_by_name(written["prune"])
+    for short, longer in (("prune", prune_by_name), ("search", search_by_name)):
+        if parents[:1] == [short] and isinstance(written, dict) and short in written:
+            written[short] = longer(written[short])
     for parent in parents:
         if not isinstance(place, dict):
             break

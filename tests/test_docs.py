@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from engine.config import DATA, MODELS, AugmentationConfig, ExchangeConfig, ScheduleConfig, TrainingConfig
 from sweeper.cli.main import cli
 from sweeper.plan import plan
+from sweeper.searching import Search
 from sweeper.spec import Limits, Objective, Prune, Resources, SweepSpec, parse_spec
 from sweeper.spec_file import load_spec, parse_yaml
 from tests.sweeper.specs import training
@@ -45,9 +46,10 @@ def fields(model: type[BaseModel], prefix: str = "") -> list[str]:
 @pytest.mark.parametrize(
     "field",
     [
-        *(name for name in fields(SweepSpec) if name not in ("objective", "resources", "limits", "prune")),
+        *(name for name in fields(SweepSpec) if name not in ("objective", "resources", "limits", "prune", "search")),
         *fields(Limits, "limits."),
         *fields(Prune, "prune."),
+        *fields(Search, "search."),
         *fields(Objective, "objective."),
         *fields(Resources, "resources."),
         *(name for name in fields(TrainingConfig) if name not in ("exchange", "schedule", "augmentation")),

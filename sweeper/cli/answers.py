@@ -36,7 +36,7 @@ def list_answer(store: Store) -> dict[str, Any]:
                 **_heading(sweep),
                 "origin": sweep.origin,
                 "state": sweep.state,
-                "trials": sweep.trials,
+                "trials": sweep.total,
                 "ended": sweep.ended,
                 "states": _states(sweep),
                 "created_at": sweep.created_at.isoformat(timespec="seconds"),

@@ -26,10 +26,11 @@ from sweeper.gangs.launcher import find_launcher
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.processes import kill_gangs
 from sweeper.paths import make_logs_folder
+from sweeper.plan import outermost
 from sweeper.scheduler import Scheduler
 from sweeper.search import guide_for
 from sweeper.seating import check_seating
-from sweeper.spec import Limits, Resources, parse_config
+from sweeper.spec import Limits, Resources, SweepSpec, parse_config
 from sweeper.store import Store, SweepRecord, TrialRecord
 from sweeper.trial import TrialSpec, TrialState
 
@@ -128,7 +129,7 @@ def execute(
         except KeyboardInterrupt:
             left = store.find_sweep(sweep_id)
             console.print(
-                f"interrupted: {left.ended} of {left.trials} trials ended; "
+                f"interrupted: {left.ended} of {left.total} trials ended; "
                 f"`sweeper show {sweep_id}` lists them, `sweeper resume {sweep_id}` goes on",
                 markup=False,
                 highlight=False,
@@ -153,7 +154,7 @@ def resume_sweep(
     `change` has more of it wait, the trials in `states` and those `added`, and is called when all that these and the
     rest need is found to be there.
     """
-    specs = [*map(spec_of, store.trials(sweep_id, states)), *added]
+    specs = [*map(spec_of, store.trials(sweep_id, states)), *added, *to_come(store.find_sweep(sweep_id))]
     prepare(specs, execution)
     change()
     store.forget_stop(sweep_id)
@@ -174,6 +175,13 @@ def conclude(store: Store, sweep: SweepRecord, as_json: bool) -> None:
             f"{failed} of {sweep.trials} trials failed; `sweeper show {sweep.id}` says why, "
             f"`sweeper rerun --failed {sweep.id}` tries them again"
         )
+
+
+def to_come(sweep: SweepRecord) -> list[TrialSpec]:
+    """Trials that need all that those may need which a search is still to add; none where none is."""
+    if sweep.trials == sweep.total:
+        return []
+    return outermost(SweepSpec.model_validate(sweep.spec))
 
 
 def spec_of(trial: TrialRecord) -> TrialSpec:

@@ -35,6 +35,8 @@ def extend(
     A trial is the same when all its settings, workers and resources are. Threshold, axis and groups stay the sweep's.
     """
     spec = load_spec(spec_path, overrides)
+    if spec.search.method != "grid":
+        raise SpecError([f"search: {spec.search.method} adds nothing to a sweep that is there; write search: grid"])
     trials = plan(spec)
     with closing(open_store(store_url, create=False)) as store:
         found = store.find_sweep(sweep)

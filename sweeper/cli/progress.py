@@ -47,6 +47,10 @@ class _Standing:
         if trial.state.ended:
             self._ranked = None
 
+    def _total(self) -> int:
+        """All trials, also those that a search is still to add."""
+        return max(self._sweep.total, len(self._trials))
+
     def _ended(self) -> int:
         return sum(trial.state.ended for trial in self._trials.values())
 
@@ -63,11 +67,11 @@ class LineView(_Standing):
     """A line for each trial that ends, with the new leader of its group where it took the lead."""
 
     def __enter__(self) -> LineView:
-        self._print(f"sweep {self._sweep.id} ({self._sweep.name}): {plural(len(self._trials), 'trial')}")
+        self._print(f"sweep {self._sweep.id} ({self._sweep.name}): {plural(self._total(), 'trial')}")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._print(f"sweep {self._sweep.id}: {self._ended()} of {len(self._trials)} trials ended")
+        self._print(f"sweep {self._sweep.id}: {self._ended()} of {self._total()} trials ended")
 
     def trial_started(self, trial: TrialRecord) -> None:
         """Nothing to say yet."""
@@ -89,7 +93,7 @@ class LineView(_Standing):
             "oversubscribed" if trial.oversubscribed else "",
         )
         parts = [what, values, shared, why, "leads its group" if leads else ""]
-        self._print(f"[{self._ended()}/{len(self._trials)}] {', '.join(filter(None, parts))}")
+        self._print(f"[{self._ended()}/{self._total()}] {', '.join(filter(None, parts))}")
 
     def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
         """Why, and that there will be another."""
@@ -113,7 +117,7 @@ class LiveView(_Standing):
             TimeElapsedColumn(),
             console=console,
         )
-        self._task = self._bar.add_task(f"{sweep.name} ({sweep.id})", total=len(trials), completed=self._ended())
+        self._task = self._bar.add_task(f"{sweep.name} ({sweep.id})", total=self._total(), completed=self._ended())
         self._live = Live(
             console=console, refresh_per_second=_REFRESHES_PER_S, get_renderable=self._draw, vertical_overflow="crop"
         )
@@ -139,7 +143,7 @@ class LiveView(_Standing):
         """The row goes; failures stay above the table as lines."""
         self._note(trial)
         self._points.pop(trial.id, None)
-        self._bar.update(self._task, completed=self._ended(), total=len(self._trials))
+        self._bar.update(self._task, completed=self._ended(), total=self._total())
         if trial.reason:
             line = f"{describe(trial.parameters)}: {trial.state.value}, {' '.join(trial.reason.split())}"
             self._live.console.print(line, markup=False, highlight=False)

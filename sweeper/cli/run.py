@@ -12,7 +12,7 @@ from rich.console import Console
 from sweeper.cli.executing import Execution, conclude, execute, execution_options, prepare
 from sweeper.cli.options import json_option, store_option
 from sweeper.errors import RepeatedError
-from sweeper.plan import plan
+from sweeper.plan import outermost, plan
 from sweeper.spec import SweepSpec
 from sweeper.spec_file import load_spec
 from sweeper.store import Store, SweepRecord, open_store
@@ -46,12 +46,13 @@ def run(
     """
     spec = load_spec(spec_path, overrides)
     trials = plan(spec)
-    prepare(trials, execution)
+    needed = [*trials, *outermost(spec)] if spec.search.learns else trials
+    prepare(needed, execution)
     with closing(open_store(store_url)) as store:
         if not again:
             refuse_repetition(store, spec)
         console = Console(stderr=as_json)
-        sweep = execute(store, trials, execution, console, lambda: store.add_sweep(spec, trials))
+        sweep = execute(store, needed, execution, console, lambda: store.add_sweep(spec, trials))
         conclude(store, sweep, as_json)
 
 
@@ -63,9 +64,9 @@ def refuse_repetition(store: Store, spec: SweepSpec) -> None:
     """
     same = next((sweep for sweep in store.sweeps() if sweep.name == spec.name and _spec_of(sweep) == spec), None)
     if same:
-        left = f"`sweeper resume {same.id}` goes on with it, " if same.ended < same.trials else ""
+        left = f"`sweeper resume {same.id}` goes on with it, " if same.ended < same.total else ""
         raise RepeatedError(
-            f"spec: sweep {same.id} of {store.name} has the same one, and {same.ended} of its {same.trials} trials "
+            f"spec: sweep {same.id} of {store.name} has the same one, and {same.ended} of its {same.total} trials "
             "have ended",
             f"{left}`sweeper best {same.id}` shows it, --again makes another",
         )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from sweeper.cost import rate_of
+from sweeper.cost import rate_of, stored_axis
 from sweeper.curve import LossPoint
 from sweeper.repeats import gives_seeds, repeats_of
 from sweeper.search.equivalence import curves_are_shared
 from sweeper.search.guide import AreaGuide, Guide
-from sweeper.spec import DOLLARS, prune_of
+from sweeper.searching import search_of
+from sweeper.spec import DOLLARS, SweepSpec, prune_of
 from sweeper.store import SweepRecord, TrialRecord
 
 
@@ -17,10 +18,22 @@ def guide_for(
     sweep: SweepRecord, trials: Iterable[TrialRecord], curve_of: Callable[[str], Sequence[LossPoint]]
 ) -> Guide:
     """What the sweep's spec asks for; `curve_of` gives the points of a trial that has ended."""
+    trials = list(trials)
+    guide = _pruning_guide(sweep, trials, curve_of)
+    if not search_of(sweep.spec).learns:
+        return guide
+    from sweeper.search.proposing import ProposingGuide  # loads what samples
+
+    spec = SweepSpec.model_validate(sweep.spec)
+    return ProposingGuide(guide, spec, [trial.candidate(stored_axis(sweep.over)) for trial in trials])
+
+
+def _pruning_guide(
+    sweep: SweepRecord, trials: Sequence[TrialRecord], curve_of: Callable[[str], Sequence[LossPoint]]
+) -> Guide:
     prune = prune_of(sweep.spec)
     if prune.method == "none":
         return Guide()
-    trials = list(trials)
     parameters = {trial.id: trial.parameters for trial in trials}
     objective = (sweep.threshold, sweep.over, sweep.group_by, prune.floor)
     rate = rate_of(sweep) if sweep.over == DOLLARS else None

@@ -23,6 +23,7 @@ class Guide:
     """The order of the plan, and every trial to its end."""
 
     over = ""  # the axis of the candidates that it learns from; none where it does not learn
+    most: int | None = None  # how many trials it makes of a sweep at most; None where it proposes none
 
     def ordered(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """The ids of waiting trials, of which it gets the parameters: those to start first in front.

@@ -35,10 +35,17 @@ def try_failed_again(connection: Connection, sweep_id: str) -> int:
     return _move(connection, sweep_id, TrialState.FAILED, TrialState.PENDING)
 
 
-def extend(connection: Connection, sweep_id: str, trials: Sequence[TrialSpec]) -> list[TrialSpec]:
-    """Add those trials that the sweep has not yet, behind the others; these."""
+def extend(
+    connection: Connection, sweep_id: str, trials: Sequence[TrialSpec], most: int | None = None
+) -> list[TrialSpec]:
+    """Add those trials that the sweep has not yet, behind the others; these. None where it would have over `most`."""
     trial = tables.trial.c
+    # Whoever adds waits here for who adds at the same time: positions and `most` are of all.
+    connection.execute(select(tables.sweep.c.id).where(tables.sweep.c.id == sweep_id).with_for_update())
     new = missing(connection, sweep_id, trials)
+    there = connection.execute(select(func.count()).where(trial.sweep_id == sweep_id)).scalar_one()
+    if most is not None and there + len(new) > most:
+        return []
     last = connection.execute(select(func.max(trial.position)).where(trial.sweep_id == sweep_id)).scalar() or 0
     if new:
         rows = [statements.new_trial(sweep_id, position, one) for position, one in enumerate(new, last + 1)]

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from sweeper.ranking import Candidate
+from sweeper.searching import search_of
 from sweeper.trial import TrialState
 
 
@@ -35,14 +36,22 @@ class SweepRecord:
         return sum(self.states.values())
 
     @property
+    def total(self) -> int:
+        """The same with those that a search is still to add."""
+        return max(self.trials, search_of(self.spec).trials or 0)
+
+    @property
     def ended(self) -> int:
         """Number of trials that are over."""
         return sum(count for state, count in self.states.items() if state.ended)
 
     @property
     def state(self) -> str:
-        """completed (all trials ended), running, pending (none begun), or interrupted (some wait, none runs)."""
-        if self.ended == self.trials:
+        """completed (all trials ended), running, pending (none begun), or interrupted (some wait, none runs).
+
+        A trial that a search is still to add waits, too.
+        """
+        if self.ended == self.total:
             return "completed"
         if self.states.get(TrialState.RUNNING):
             return "running"

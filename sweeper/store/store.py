@@ -213,10 +213,10 @@ class Store:
         """Put failed trials back to pending, for another attempt each; how many."""
         return self._write(lambda connection: lifecycle.try_failed_again(connection, sweep_id))
 
-    def extend(self, sweep_id: str, trials: Sequence[TrialSpec]) -> list[TrialSpec]:
-        """Add the trials that the sweep has not yet, behind its others; these."""
+    def extend(self, sweep_id: str, trials: Sequence[TrialSpec], most: int | None = None) -> list[TrialSpec]:
+        """Add the trials that the sweep has not yet, behind its others; these. None where it would have over `most`."""
         return self._write(
-            lambda connection: lifecycle.extend(connection, sweep_id, trials),
+            lambda connection: lifecycle.extend(connection, sweep_id, trials, most),
             lambda connection, new: not lifecycle.missing(connection, sweep_id, new),
         )
 

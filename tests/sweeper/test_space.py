@@ -87,7 +87,7 @@ def test_a_list_holds_single_values_only(value: Any) -> None:
             {"low": 0.1, "high": 0.9, "step": 0.1, "count": 3},
             ": step and count exclude each other: keep one of them",
         ),
-        ({"low": 0.1, "high": 0.9}, ": neither step nor count is given: add one of them"),
+        ({"low": 0.1, "high": 0.9}, ": neither step nor count is given: add one of them, or search: random"),
         (
             {"low": 0, "high": 1, "log": True},
             ": low 0 has no logarithm: a log range needs bounds above zero",

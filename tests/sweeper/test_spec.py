@@ -34,7 +34,7 @@ def test_a_name_and_a_space_are_enough() -> None:
     assert spec.trial == TrainingConfig()
     assert spec.objective == Objective(threshold=None, over="seconds", group_by=("workers",))
     assert spec.resources == Resources(cpus_per_worker=1, gpus_per_worker=0)
-    assert (spec.search, spec.prune.method, spec.repeats) == ("grid", "none", 1)
+    assert (spec.search.method, spec.prune.method, spec.repeats) == ("grid", "none", 1)
     assert spec.axes == {"workers": (1,), "batch_size": (16, 32)}
 
 
@@ -146,7 +146,10 @@ def test_a_key_that_is_near_none_lists_them_all() -> None:
         (written(name=5), "name: 5 is no text; put it in quotes"),
         (written(repeats=0), "repeats: 0 must be greater than 0; give a larger number"),
         (written(repeats=True), "repeats: True: expected a number, not true or false"),
-        (written(search="grit"), "search: 'grit' is not known; use one of 'grid'"),
+        (
+            written(search="grit"),
+            "search.method: 'grit' is not known; use one of 'grid', 'random', 'quasi-random', 'tpe', 'gp' or 'cma-es'",
+        ),
         (written(prune="aera"), "prune.method: 'aera' is not known; use one of 'none', 'area' or 'forecast'"),
         (written(prune={"floor": 0.5}), "prune: a floor of 0.5 does nothing without pruning; set method to area"),
         (written(prune={"method": "area", "floor": -1}), "prune.floor: -1 must be at least 0; give a larger number"),

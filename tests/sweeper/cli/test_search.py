@@ -1,0 +1,70 @@
+"""Searches as people run them: as many trials as asked for, also after an interrupt and by two at once."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+from tests.processes import eventually
+from tests.sweeper.cli.commands import begin, number, others, rows
+
+SPEC = """
+name: searched
+trial: {model: neuron, data: step-function, images: 4000, points: 20}
+space:
+  learning_rate: {low: 0.001, high: 0.9, log: true}
+  batch_size: [8, 16, 32]
+  workers: [1]
+objective: {over: images, threshold: 0.2}
+search: tpe
+trials: 9
+"""
+RUN = ("--executor", "local", "--json")
+ENDED = "SELECT count(*) FROM trial WHERE state = 'completed'"
+
+
+def test_a_search_runs_as_many_trials_as_asked_for_and_shows_them(spec: Path, tmp_path: Path) -> None:
+    process = begin("run", str(spec), *RUN)
+    out, err = process.communicate(timeout=280)
+    assert process.returncode == 0, err
+    ((group),) = json.loads(out)["groups"]
+    assert group["trials"] == 9
+    assert group["winner"] is not None
+    assert "sweep" in err
+    assert "[9/9]" in err
+    assert number(tmp_path, ENDED) == 9
+    positions = [position for (position,) in rows(tmp_path, "SELECT position FROM trial ORDER BY position")]
+    assert positions == list(range(9))
+    again = begin("run", str(spec), *RUN)
+    assert "9 of its 9 trials have ended" in again.communicate(timeout=60)[1]
+
+
+def test_what_was_interrupted_goes_on_to_its_number_and_two_do_not_exceed_it(spec: Path, tmp_path: Path) -> None:
+    process = begin("run", str(spec), *RUN)
+    assert eventually(lambda: number(tmp_path, ENDED) >= 4, timeout_s=120)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    listed = json.loads(begin("list", "--json").communicate(timeout=60)[0])["sweeps"][0]
+    assert (listed["state"], listed["trials"]) == ("interrupted", 9)
+    both = [begin("resume", "latest", *RUN) for _ in range(2)]
+    assert [process.wait(timeout=200) for process in both] == [0, 0]
+    assert number(tmp_path, ENDED) == number(tmp_path, "SELECT count(*) FROM trial") == 9
+    assert eventually(lambda: not others(tmp_path))
+
+
+def test_a_search_whose_worker_counts_cannot_be_seated_is_refused_before_anything_runs(
+    spec: Path, tmp_path: Path
+) -> None:
+    spec.write_text(SPEC.replace("workers: [1]", "workers: [1, 100]"))
+    _, err = (process := begin("run", str(spec), *RUN)).communicate(timeout=60)
+    assert process.returncode == 1
+    assert "space.workers: 100 cannot be seated" in err
+    assert number(tmp_path, "SELECT count(*) FROM sweep") == 0
+
+
+def test_extend_adds_a_grid_and_no_search(spec: Path) -> None:
+    process = begin("extend", "latest", str(spec), *RUN)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "search: tpe adds nothing to a sweep that is there; write search: grid" in err
