@@ -16,6 +16,7 @@ from typing import Any
 
 from benchmarks.measure import Row, add_arguments, alone, report, spread, versions
 from benchmarks.recorded import RecordedTrial, Replayed, Sweep, grid_winners, read_recorded, replay
+from benchmarks.rivals import rival_rows, rivals
 from sweeper.curve import LossPoint
 from sweeper.search import AreaGuide, Guide
 from sweeper.search.forecasting import ForecastGuide
@@ -152,6 +153,9 @@ def main() -> None:
     rows += rows_of(
         name, sweep, partial(prune_forecast, threshold=given.threshold), given.threshold, given.together, count
     )
+    for name, rival in rivals().items():
+        found = orders(sweep, rival, given.threshold, given.together, count)
+        rows += rival_rows(f"{name}, {given.together} at once", sweep, found, given.threshold)
     rows += decision_time(1000 if given.quick else 10_000, 1000)
     report(rows, given.json)
 

@@ -64,14 +64,18 @@ class Limits(_Strict):
     stall_seconds: PositiveFloat | None = 1800.0
 
 
-class Prune(_Strict):
-    """Which trials are stopped before their end; with `area` those that can win no more, with `forecast` hardly.
+BY_LOSS = ("median", "asha", "hyperband")  # ways of pruning that look at losses, and may stop who would win
 
-    `floor` is a loss below which none comes: what is still to come of a curve counts for at least that much. `risk` is
-    the chance that a forecast costs a winner, for the sweep as a whole.
+
+class Prune(_Strict):
+    """Which trials are stopped before their end; by `method`.
+
+    `area` stops those that can win no more, `forecast` those that hardly can, the others who is behind. `floor` is a
+    loss below which none comes: what is still to come of a curve counts for at least that much. `risk` is the chance
+    that a forecast costs a winner, for the sweep as a whole.
     """
 
-    method: Literal["none", "area", "forecast"] = "none"
+    method: Literal["none", "area", "forecast", "median", "asha", "hyperband"] = "none"
     floor: Annotated[float, Number, Field(ge=0, allow_inf_nan=False)] = 0.0
     risk: Annotated[float, Number, Field(gt=0, le=0.5)] = 0.01
 
@@ -81,6 +85,8 @@ class Prune(_Strict):
             raise ValueError(f"a floor of {self.floor:g} does nothing without pruning; set method to area")
         if "risk" in self.model_fields_set and self.risk != type(self)().risk and self.method != "forecast":
             raise ValueError(f"a risk of {self.risk:g} is for forecasts; set method to forecast, or remove it")
+        if self.floor and self.method in BY_LOSS:
+            raise ValueError(f"a floor of {self.floor:g} does nothing with {self.method}; set method to area")
         return self
 
 

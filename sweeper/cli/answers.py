@@ -18,7 +18,7 @@ from sweeper.ranking import Candidate, Group, best_per_group
 from sweeper.repeats import Race, gives_seeds, repeats_of
 from sweeper.settings import competitors
 from sweeper.space import WORKERS
-from sweeper.spec import OVER, prune_of
+from sweeper.spec import BY_LOSS, OVER, prune_of
 from sweeper.store.records import SweepRecord, TrialRecord
 from sweeper.store.store import Store
 
@@ -94,7 +94,7 @@ def best_answer(
     given too. The winner's "accuracy" is as in `show_answer`. Of a group "oversubscribed" counts the completed trials
     that are left out since their ranks shared cores or GPUs; `oversubscribed` ranks these, too. "in_doubt" has the
     pruned trials that might have won by what is asked for: the sweep's own axis, groups and threshold have stopped
-    them, or a floor that losses have come below.
+    them, or a floor that losses have come below, or a pruner that looks at losses.
 
     Raises:
         NotFoundError: see `Store.find_sweep`.
@@ -115,6 +115,7 @@ def best_answer(
     accuracies = _accuracies(store, sweep)
     settled = (
         axis == sweep.over
+        and prune_of(sweep.spec).method not in BY_LOSS
         and set(names) <= set(sweep.group_by)
         and (limit == sweep.threshold or not (gives_seeds(repeats) or _is_stricter(limit, sweep.threshold)))
         and _holds(sweep, groups)

@@ -87,7 +87,7 @@ def print_groups(answer: Mapping[str, Any]) -> None:
     if doubtful := sum(len(group["in_doubt"]) for group in groups):
         click.echo(
             f"{doubtful} pruned trial{'s' if doubtful > 1 else ''} might have won (--json names them): "
-            "they could not by the sweep's own axis, groups, threshold and floor."
+            "what they were stopped by is another axis, threshold, floor or grouping, or looks at losses only."
         )
     if untimed := sum(group["oversubscribed"] for group in groups):
         click.echo(

@@ -16,7 +16,7 @@ from typing import Any
 
 from sweeper.curve import LossPoint
 from sweeper.pruning.means import Hopeless, Limit, Means
-from sweeper.pruning.verdict import Verdict
+from sweeper.pruning.verdict import AreaVerdict
 from sweeper.ranking import Candidate
 from sweeper.settings import mean
 
@@ -84,7 +84,7 @@ class AreaPruner:
         self._means.waits(trial)
         self._running[trial] = _Running(self.scale(parameters), steps, images)
 
-    def point(self, trial: str, point: LossPoint) -> Verdict | None:
+    def point(self, trial: str, point: LossPoint) -> AreaVerdict | None:
         """The next point of a running trial; why it should be stopped, None where it may still win."""
         running = self._running.get(trial)
         if running is None or not math.isfinite(point.loss):

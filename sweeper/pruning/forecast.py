@@ -19,7 +19,7 @@ from scipy.stats import t as student
 from sweeper.curve import LossPoint
 from sweeper.pruning.area import AreaPruner
 from sweeper.pruning.curves import CurveModel, Rest, level_of, stage_of
-from sweeper.pruning.verdict import Verdict
+from sweeper.pruning.verdict import AreaVerdict
 
 # Relative deviation of the areas of a setting's seeds: 1.3 % is usual, 5.8 % was the most of 21 settings.
 _SEEDS_DIFFER = 0.06
@@ -74,7 +74,7 @@ class ForecastPruner(AreaPruner):
         """Another scheduler, or an earlier run, has pruned a trial: by about its share of the risk."""
         self._spent = min(self.risk, self._spent + self.risk / max(1, len(self.places)))
 
-    def point(self, trial: str, point: LossPoint) -> Verdict | None:
+    def point(self, trial: str, point: LossPoint) -> AreaVerdict | None:
         """See `AreaPruner.point`; None too where the forecast knows too little."""
         hopeless = super().point(trial, point)
         course, running = self._courses.get(trial), self._running.get(trial)

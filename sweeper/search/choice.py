@@ -10,7 +10,7 @@ from sweeper.repeats import gives_seeds, repeats_of
 from sweeper.search.equivalence import curves_are_shared
 from sweeper.search.guide import AreaGuide, Guide
 from sweeper.searching import search_of
-from sweeper.spec import DOLLARS, SweepSpec, prune_of
+from sweeper.spec import BY_LOSS, DOLLARS, SweepSpec, prune_of
 from sweeper.store import SweepRecord, TrialRecord
 
 
@@ -35,6 +35,11 @@ def _pruning_guide(
     if prune.method == "none":
         return Guide()
     parameters = {trial.id: trial.parameters for trial in trials}
+    if prune.method in BY_LOSS:
+        from sweeper.search.loss_guide import LossGuide  # loads Optuna
+
+        images = {trial.id: trial.config["images"] for trial in trials if "images" in trial.config}
+        return LossGuide(prune.method, parameters, stored_axis(sweep.over), sweep.group_by, curve_of, images)
     objective = (sweep.threshold, sweep.over, sweep.group_by, prune.floor)
     rate = rate_of(sweep) if sweep.over == DOLLARS else None
     seeded = gives_seeds(repeats_of(sweep.spec))

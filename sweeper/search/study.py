@@ -7,8 +7,7 @@ agree, and a value that depends on the others, such as a penalty, is always the 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +20,7 @@ from optuna.trial import TrialState as State
 from optuna.trial import create_trial
 
 from sweeper.dimensions import Choices, Dimension
+from sweeper.pruning.optuna import quiet_optuna
 from sweeper.search.context import GPInContext, TPEInContext
 from sweeper.search.sampling import Point
 from sweeper.searching import Search
@@ -51,7 +51,8 @@ def ask(
     free = {name: one for name, one in dimensions.items() if name in fixed or name not in group}
     # CMA-ES is told all again, in order, and must draw as it did then: its seed is the group's.
     generator = np.random.default_rng([*seed[:2]] if search.method == "cma-es" else [*seed, len(known)])
-    with _quiet():
+    with quiet_optuna(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
         study = optuna.create_study(sampler=_sampler(search, fixed, int(generator.integers(2**31))))
         distributions = {name: _distribution(one) for name, one in free.items()}
         _tell(
@@ -113,16 +114,3 @@ def _tell(
         else:
             told = create_trial(params=coordinates, distributions=dict(distributions), state=state, value=value)
             study.add_trial(told)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without what Optuna says of each study, and of what it may change one day."""
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ExperimentalWarning)
-            yield
-    finally:
-        optuna.logging.set_verbosity(before)

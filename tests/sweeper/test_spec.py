@@ -150,7 +150,10 @@ def test_a_key_that_is_near_none_lists_them_all() -> None:
             written(search="grit"),
             "search.method: 'grit' is not known; use one of 'grid', 'random', 'quasi-random', 'tpe', 'gp' or 'cma-es'",
         ),
-        (written(prune="aera"), "prune.method: 'aera' is not known; use one of 'none', 'area' or 'forecast'"),
+        (
+            written(prune="aera"),
+            "prune.method: 'aera' is not known; use one of 'none', 'area', 'forecast', 'median', 'asha' or 'hyperband'",
+        ),
         (written(prune={"floor": 0.5}), "prune: a floor of 0.5 does nothing without pruning; set method to area"),
         (written(prune={"method": "area", "floor": -1}), "prune.floor: -1 must be at least 0; give a larger number"),
         (

@@ -39,3 +39,17 @@ def test_the_winner_is_that_of_the_whole_grid(spec: Path, tmp_path: Path) -> Non
     ended = rows(tmp_path, "SELECT count(*) FROM attempt WHERE state = 'pruned'")
     assert ended == [(pruned,)]
     assert eventually(lambda: not others(tmp_path))
+
+
+def test_a_median_pruner_stops_trials_and_says_that_they_might_have_won(spec: Path, tmp_path: Path) -> None:
+    rates = "[0.1, 0.11, 0.12, 0.13, 0.14, 0.0001, 0.0002]"
+    spec.write_text(SPEC.replace("CORES", str(CORES)).replace("[0.0001, 0.1, 0.00001, 0.01]", rates))
+    process = begin("run", str(spec), "--executor", "local", "--json", "--set", "prune=median")
+    out, err = process.communicate(timeout=280)
+    assert process.returncode == 0, err
+    ((pruned,),) = rows(tmp_path, "SELECT count(*) FROM trial WHERE state = 'pruned'")
+    assert pruned >= 1
+    assert "by the pruner median" in err
+    ((group),) = json.loads(out)["groups"]
+    assert group["winner"]["parameters"]["learning_rate"] >= 0.1
+    assert len(group["in_doubt"]) <= pruned
