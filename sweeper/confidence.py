@@ -53,6 +53,18 @@ def interval(areas: Sequence[float], level: float = LEVEL) -> tuple[float, float
     return float(low), float(high)
 
 
+def within_reach(areas: Sequence[float], level: float = LEVEL, looks: int = 1) -> float:
+    """The largest mean area that is not told apart from that of these, for as many seeds that spread alike.
+
+    The difference of two such means spreads more by the root of two. Infinite for fewer than two areas.
+    """
+    found = interval(areas, 1 - (1 - level) / looks)
+    if found is None:
+        return math.inf
+    low, high = found
+    return (low + high) / 2 + math.sqrt(2) * (high - low) / 2
+
+
 def areas_of(setting: Candidate) -> list[float]:
     """The areas of its seeds; those of a trial without repeats are its own alone."""
     return [trial.area for trial in setting.trials if trial.area is not None]

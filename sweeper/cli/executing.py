@@ -30,8 +30,8 @@ from sweeper.plan import outermost
 from sweeper.scheduler import Scheduler
 from sweeper.search import guide_for
 from sweeper.seating import check_seating
-from sweeper.spec import Limits, Resources, SweepSpec, parse_config
-from sweeper.store import Store, SweepRecord, TrialRecord
+from sweeper.spec import Limits, SweepSpec
+from sweeper.store import Store, SweepRecord
 from sweeper.trial import TrialSpec, TrialState
 
 
@@ -154,7 +154,8 @@ def resume_sweep(
     `change` has more of it wait, the trials in `states` and those `added`, and is called when all that these and the
     rest need is found to be there.
     """
-    specs = [*map(spec_of, store.trials(sweep_id, states)), *added, *to_come(store.find_sweep(sweep_id))]
+    waiting = (trial.planned for trial in store.trials(sweep_id, states))
+    specs = [*waiting, *added, *to_come(store.find_sweep(sweep_id))]
     prepare(specs, execution)
     change()
     store.forget_stop(sweep_id)
@@ -182,17 +183,6 @@ def to_come(sweep: SweepRecord) -> list[TrialSpec]:
     if sweep.trials == sweep.total:
         return []
     return outermost(SweepSpec.model_validate(sweep.spec))
-
-
-def spec_of(trial: TrialRecord) -> TrialSpec:
-    """A trial of the store as it was planned."""
-    return TrialSpec(
-        key=trial.id.partition("-")[2],
-        workers=trial.workers,
-        parameters=trial.parameters,
-        config=parse_config(trial.config),
-        resources=Resources.model_validate(trial.resources),
-    )
 
 
 def fetch_data(configs: Sequence[TrainingConfig]) -> None:

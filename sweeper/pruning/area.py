@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sweeper.curve import LossPoint
-from sweeper.pruning.means import Hopeless, Limit, Means
+from sweeper.pruning.means import Hopeless, Means
 from sweeper.pruning.verdict import AreaVerdict
 from sweeper.ranking import Candidate
-from sweeper.settings import mean
+from sweeper.repeats import Race
 
 logger = logging.getLogger(__name__)
 
@@ -49,8 +49,8 @@ class AreaPruner:
     become faster than the fastest window of their trial so far, of which there must be a few. A loss below the floor
     lowers it, one below zero ends the pruning; both are warned about.
 
-    Over dollars `scale` gives what a second costs, of a trial's parameters. With `seeded` trials that differ in their
-    seed alone are ranked by their mean, and `limit` makes of a complete setting's areas what others must not exceed.
+    Over dollars `scale` gives what a second costs, of a trial's parameters. Where `repeats` gives seeds, settings are
+    compared by their means.
     """
 
     threshold: float | None
@@ -58,14 +58,13 @@ class AreaPruner:
     group_by: tuple[str, ...]
     floor: float = 0.0
     scale: Callable[[Mapping[str, Any]], float] = lambda _: 1.0
-    seeded: bool = False
-    limit: Limit = mean
+    repeats: int | Race = 1
     _running: dict[str, _Running] = field(default_factory=dict)
     _off: bool = False
     _lowered: bool = False
 
     def __post_init__(self) -> None:
-        self._means = Means(self.threshold, self.group_by, seeded=self.seeded, limit=self.limit)
+        self._means = Means(self.threshold, self.group_by, self.repeats)
 
     def plan(self, trials: Mapping[str, Mapping[str, Any]]) -> None:
         """Trials that the sweep has, with their parameters: with repeats, a mean is over all of a setting's."""

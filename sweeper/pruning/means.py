@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
+from sweeper.confidence import within_reach
 from sweeper.ranking import Candidate, Key, group_key, qualifies
+from sweeper.repeats import Race, gives_seeds
 from sweeper.settings import mean, setting_key
 from sweeper.trial import TrialState
 
 # The bound is added up point by point and the area rounded once: this covers the difference, and ties stay.
 _ROUNDING = 1e-9
-
-Limit = Callable[[Sequence[float]], float]
 
 
 @dataclass(frozen=True)
@@ -83,15 +84,19 @@ class Needed(NamedTuple):
 
 
 class Means:
-    """The settings of one sweep; with `seeded` the trials that differ in their seed alone make one.
+    """The settings of one sweep; where `repeats` gives seeds, the trials that differ in these alone make one.
 
-    `limit` is what the mean of others must not exceed, made of the areas of a complete setting: its mean.
+    What a mean must not exceed is the smallest one of a complete setting. In a race it is what is within reach of that
+    (`sweeper.confidence`), and holds for the first round alone: further seeds are there to tell their settings apart.
     """
 
-    def __init__(
-        self, threshold: float | None, group_by: Sequence[str], *, seeded: bool = False, limit: Limit = mean
-    ) -> None:
-        self._threshold, self._group_by, self._seeded, self._limit = threshold, tuple(group_by), seeded, limit
+    def __init__(self, threshold: float | None, group_by: Sequence[str], repeats: int | Race = 1) -> None:
+        self._threshold, self._group_by, self._seeded = threshold, tuple(group_by), gives_seeds(repeats)
+        self._limit: Callable[[Sequence[float]], float] = mean
+        self._most_seeds = math.inf
+        if isinstance(repeats, Race):
+            self._limit = partial(within_reach, level=repeats.level, looks=repeats.looks)
+            self._most_seeds = repeats.at_least
         self._settings: dict[Any, _Setting] = {}
         self._setting_of: dict[str, _Setting] = {}
         self._best: dict[Key, _Best] = {}
@@ -143,7 +148,7 @@ class Means:
         """Why a trial's setting can win its group no more; None where it may."""
         setting = self._setting_of.get(trial)
         best = self._best.get(setting.group) if setting else None
-        if setting is None or best is None:
+        if setting is None or best is None or len(setting.trials) > self._most_seeds:
             return None
         bound, seeds = setting.bound, len(setting.trials)
         return Hopeless(bound, best.trial, best.area, seeds) if bound * (1 - _ROUNDING) > best.area else None
@@ -152,16 +157,11 @@ class Means:
         """What a running trial has to come to; None where nobody is to beat."""
         setting = self._setting_of.get(trial)
         best = self._best.get(setting.group) if setting else None
-        if setting is None or best is None:
+        if setting is None or best is None or len(setting.trials) > self._most_seeds:
             return None
         others = sum(setting.areas.values()) + sum(b for other, b in setting.bounds.items() if other != trial)
         alike = len(setting.trials) - len(setting.areas.keys() | setting.bounds.keys() - {trial})
         return Needed((best.area * len(setting.trials) - others) / max(1, alike), alike - 1, best.trial, best.area)
-
-    @property
-    def seeded(self) -> bool:
-        """Whether settings have several trials."""
-        return self._seeded
 
     def _challenge(self, setting: _Setting) -> None:
         area = self._limit([setting.areas[trial] for trial in setting.trials])

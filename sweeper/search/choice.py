@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from sweeper.cost import rate_of, stored_axis
 from sweeper.curve import LossPoint
-from sweeper.repeats import gives_seeds, repeats_of
+from sweeper.repeats import Race, repeats_of
 from sweeper.search.equivalence import curves_are_shared
 from sweeper.search.guide import AreaGuide, Guide
+from sweeper.search.racing import RacingGuide
 from sweeper.searching import search_of
 from sweeper.spec import BY_LOSS, DOLLARS, SweepSpec, prune_of
 from sweeper.store import SweepRecord, TrialRecord
@@ -20,6 +21,9 @@ def guide_for(
     """What the sweep's spec asks for; `curve_of` gives the points of a trial that has ended."""
     trials = list(trials)
     guide = _pruning_guide(sweep, trials, curve_of)
+    repeats = repeats_of(sweep.spec)
+    if isinstance(repeats, Race):
+        return RacingGuide(guide, repeats, sweep, trials, rate_of(sweep) if sweep.over == DOLLARS else None)
     if not search_of(sweep.spec).learns:
         return guide
     from sweeper.search.proposing import ProposingGuide  # loads what samples
@@ -42,12 +46,12 @@ def _pruning_guide(
         return LossGuide(prune.method, parameters, stored_axis(sweep.over), sweep.group_by, curve_of, images)
     objective = (sweep.threshold, sweep.over, sweep.group_by, prune.floor)
     rate = rate_of(sweep) if sweep.over == DOLLARS else None
-    seeded = gives_seeds(repeats_of(sweep.spec))
+    repeats = repeats_of(sweep.spec)
     if prune.method == "area":
-        return AreaGuide(parameters, *objective, seeded=seeded, rate=rate)
+        return AreaGuide(parameters, *objective, repeats=repeats, rate=rate)
     from sweeper.search.forecasting import ForecastGuide  # loads scikit-learn
 
     shared = all(curves_are_shared(trial.config) for trial in trials)
     return ForecastGuide(
-        parameters, *objective, seeded=seeded, rate=rate, risk=prune.risk, curve_of=curve_of, shared=shared
+        parameters, *objective, repeats=repeats, rate=rate, risk=prune.risk, curve_of=curve_of, shared=shared
     )

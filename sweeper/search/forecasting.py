@@ -7,9 +7,9 @@ from typing import Any
 
 from sweeper.curve import LossPoint
 from sweeper.pruning.forecast import ForecastPruner
-from sweeper.pruning.means import Limit
 from sweeper.pruning.verdict import Verdict
 from sweeper.ranking import Candidate
+from sweeper.repeats import Race
 from sweeper.search.guide import AreaGuide
 from sweeper.search.order import places_of
 from sweeper.space import WORKERS
@@ -41,11 +41,9 @@ class ForecastGuide(AreaGuide):
         self._curves: dict[str, list[LossPoint]] = {}
         self._stopped: set[str] = set()
 
-    def _make_pruner(self, over: str, floor: float, limit: Limit) -> ForecastPruner:
+    def _make_pruner(self, over: str, floor: float, repeats: int | Race) -> ForecastPruner:
         objective = (self._threshold, over, self._group_by, floor)
-        self._forecast = ForecastPruner(
-            *objective, seeded=self._seeded, limit=limit, risk=self._risk, places=self._points_of()
-        )
+        self._forecast = ForecastPruner(*objective, repeats=repeats, risk=self._risk, places=self._points_of())
         return self._forecast
 
     def _points_of(self) -> dict[str, tuple[float, ...]]:

@@ -10,11 +10,11 @@ from typing import Any
 from sweeper.cost import dollars_per_second, over_dollars, stored_axis
 from sweeper.curve import LossPoint
 from sweeper.pruning import AreaPruner
-from sweeper.pruning.means import Limit
 from sweeper.pruning.verdict import Verdict
 from sweeper.ranking import Candidate, qualifies
+from sweeper.repeats import Race, gives_seeds
 from sweeper.search.order import BestFirst
-from sweeper.settings import mean, without_seed
+from sweeper.settings import without_seed
 from sweeper.space import WORKERS
 from sweeper.trial import TrialSpec, TrialState
 
@@ -60,11 +60,45 @@ class Guide:
         """What trials have come to, here or elsewhere; those that have not ended, or are known, are passed over."""
 
 
+class GuideAround(Guide):
+    """Another guide, of which it changes a part; takes what it learns from over the axis of its own."""
+
+    def __init__(self, inner: Guide, over: str) -> None:
+        self._inner, self.over = inner, over
+
+    def ordered(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        """See `Guide.ordered`."""
+        return self._inner.ordered(waiting)
+
+    def propose(self) -> Sequence[TrialSpec]:
+        """See `Guide.propose`."""
+        return self._inner.propose()
+
+    def begin(self, trial: str, steps: int | None, images: int | None) -> None:
+        """See `Guide.begin`."""
+        self._inner.begin(trial, steps, images)
+
+    def point(self, trial: str, point: LossPoint) -> Verdict | None:
+        """See `Guide.point`."""
+        return self._inner.point(trial, point)
+
+    def failed(self, trial: str) -> None:
+        """See `Guide.failed`."""
+        self._inner.failed(trial)
+
+    def given_up(self, waiting: Mapping[str, Mapping[str, Any]]) -> Mapping[str, str]:
+        """See `Guide.given_up`."""
+        return self._inner.given_up(waiting)
+
+    def learn(self, candidates: Iterable[Candidate]) -> None:
+        """See `Guide.learn`."""
+        self._inner.learn(candidates)
+
+
 class AreaGuide(Guide):
     """The exact area bound, and the order in which it saves most; `trials` are the parameters of all by id.
 
-    With `seeded`, settings of several seeds compete, of whose areas `limit` makes what others must not exceed. Over
-    dollars it needs the `rate`.
+    Where `repeats` gives seeds, settings compete by their means. Over dollars it needs the `rate`.
     """
 
     def __init__(
@@ -75,13 +109,12 @@ class AreaGuide(Guide):
         group_by: Sequence[str],
         floor: float = 0.0,
         *,
-        seeded: bool = False,
-        limit: Limit = mean,
+        repeats: int | Race = 1,
         rate: float | None = None,
     ) -> None:
-        self.over, self._rate, self._seeded = stored_axis(over), rate, seeded
+        self.over, self._rate, self._seeded = stored_axis(over), rate, gives_seeds(repeats)
         self._trials, self._threshold, self._group_by = dict(trials), threshold, tuple(group_by)
-        self._pruner = self._make_pruner(over, floor, limit)
+        self._pruner = self._make_pruner(over, floor, repeats)
         if rate is not None:
             self._pruner.scale = partial(dollars_per_second, rate=rate)
         self._pruner.plan(self._trials)
@@ -90,8 +123,8 @@ class AreaGuide(Guide):
         self._whole: dict[str, float] = {}  # seconds that a pruned trial would have taken
         self._known: set[str] = set()
 
-    def _make_pruner(self, over: str, floor: float, limit: Limit) -> AreaPruner:
-        return AreaPruner(self._threshold, over, self._group_by, floor, seeded=self._seeded, limit=limit)
+    def _make_pruner(self, over: str, floor: float, repeats: int | Race) -> AreaPruner:
+        return AreaPruner(self._threshold, over, self._group_by, floor, repeats=repeats)
 
     def ordered(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """Worker count after worker count as they come, the first one's trials in the order of `BestFirst`."""

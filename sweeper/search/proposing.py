@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.config import TrainingConfig
 from sweeper.cost import over_dollars, stored_axis
-from sweeper.curve import LossPoint
 from sweeper.errors import SpecError
 from sweeper.plan import trials_at
-from sweeper.pruning.verdict import Verdict
 from sweeper.ranking import Candidate, Key, group_key
 from sweeper.repeats import planned_seeds
-from sweeper.search.guide import Guide
+from sweeper.search.guide import Guide, GuideAround
 from sweeper.search.objective import objective_values
 from sweeper.search.sampling import Point, sample, shares
 from sweeper.spec import DOLLARS, SweepSpec
@@ -29,43 +27,23 @@ Values: TypeAlias = tuple[Any, ...]
 _TRIES = 3  # of the study, at a point that is not there yet and can be trained
 
 
-class ProposingGuide(Guide):
+class ProposingGuide(GuideAround):
     """Proposes points until each group has its share of the trials, group after group as gangs stay warm then.
 
     What is known are all trials of the sweep, in the order in which they were added, whoever has run them.
     """
 
     def __init__(self, guide: Guide, spec: SweepSpec, candidates: Iterable[Candidate]) -> None:
-        self._guide, self._spec = guide, spec
-        self.over, self.most = stored_axis(spec.objective.over), spec.search.trials
+        super().__init__(guide, stored_axis(spec.objective.over))
+        self._spec, self.most = spec, spec.search.trials
         self._seeds = planned_seeds(spec.repeats)
         self._known: dict[str, Candidate] = {}
         self.learn(candidates)
 
-    def ordered(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
-        """See `Guide.ordered`."""
-        return self._guide.ordered(waiting)
-
-    def begin(self, trial: str, steps: int | None, images: int | None) -> None:
-        """See `Guide.begin`."""
-        self._guide.begin(trial, steps, images)
-
-    def point(self, trial: str, point: LossPoint) -> Verdict | None:
-        """See `Guide.point`."""
-        return self._guide.point(trial, point)
-
-    def failed(self, trial: str) -> None:
-        """See `Guide.failed`."""
-        self._guide.failed(trial)
-
-    def given_up(self, waiting: Mapping[str, Mapping[str, Any]]) -> Mapping[str, str]:
-        """See `Guide.given_up`."""
-        return self._guide.given_up(waiting)
-
     def learn(self, candidates: Iterable[Candidate]) -> None:
         """See `Guide.learn`; of those that have not ended it learns that they are there."""
         candidates = list(candidates)
-        self._guide.learn(candidates)
+        super().learn(candidates)
         rate = self._spec.resources.dollars_per_worker_hour
         if self._spec.objective.over == DOLLARS and rate is not None:
             candidates = [over_dollars(candidate, rate) for candidate in candidates]

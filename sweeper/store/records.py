@@ -9,7 +9,8 @@ from typing import Any
 
 from sweeper.ranking import Candidate
 from sweeper.searching import search_of
-from sweeper.trial import TrialState
+from sweeper.spec import Resources, parse_config
+from sweeper.trial import TrialSpec, TrialState
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,17 @@ class TrialRecord:
     area_steps: float | None
     scheduler_id: str | None = None
     oversubscribed: bool = False
+
+    @property
+    def planned(self) -> TrialSpec:
+        """The trial as it was planned."""
+        return TrialSpec(
+            key=self.id.partition("-")[2],
+            workers=self.workers,
+            parameters=self.parameters,
+            config=parse_config(self.config),
+            resources=Resources.model_validate(self.resources),
+        )
 
     def area(self, over: str) -> float | None:
         """Area over "seconds", "images" or "steps"."""

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from sweeper.confidence import compare, holm, interval
+from sweeper.confidence import compare, holm, interval, within_reach
 from sweeper.ranking import Candidate
 from sweeper.settings import as_one
 from sweeper.trial import TrialState
@@ -40,6 +41,17 @@ def test_one_area_has_no_interval_and_equal_ones_have_no_width() -> None:
     assert interval([1.0]) is None
     assert interval([]) is None
     assert interval([0.1, 0.1, 0.1]) == (0.1, 0.1)
+
+
+def test_within_reach_is_up_to_where_a_setting_that_spreads_alike_is_not_told_apart() -> None:
+    areas = [1.0, 1.02, 0.98, 1.01]
+    reach = within_reach(areas, 0.95, looks=3)
+    distance = reach - np.mean(areas)
+    differences = distance + math.sqrt(2) * (np.array(areas) - np.mean(areas))
+    assert stats.ttest_1samp(differences, 0).pvalue == pytest.approx(0.05 / 3)
+    assert within_reach([1.0]) == math.inf
+    assert within_reach([2.0, 2.0]) == 2.0
+    assert within_reach(areas, 0.95) < reach < within_reach(areas, 0.99, looks=3)
 
 
 def test_seeds_that_are_shared_are_paired() -> None:

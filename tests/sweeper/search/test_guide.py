@@ -96,7 +96,7 @@ def test_with_repeats_the_winners_by_their_mean_are_the_grids(with_floor: bool, 
         repeats = order.randint(2, 4)
         sweep, threshold = repeated(order, repeats), order.choice([None, 0.5, 1.5])
         floor = lowest(sweep) if with_floor else 0.0
-        guide = AreaGuide(parameters_of(sweep), threshold, over, group_by, floor, seeded=True, rate=rate)
+        guide = AreaGuide(parameters_of(sweep), threshold, over, group_by, floor, repeats=repeats, rate=rate)
         found = replay(sweep, guide, threshold, order.randint(1, 6), seed, group_by, repeats, rate)
         assert found.winners == grid_winners(sweep, threshold, group_by, repeats, rate), seed
         pruned += found.spent < sum(one.run_seconds for one in sweep.values()) - 1e-9

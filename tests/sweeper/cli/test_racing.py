@@ -1,0 +1,40 @@
+"""A real race: seeds of real trainings, until the winner is told apart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.processes import eventually
+from tests.sweeper.cli.commands import begin, others, rows
+
+SPEC = """
+name: race
+trial: {model: mlp, data: digits, images: 4000, batch_size: 32, points: 20, device: cpu}
+space:
+  learning_rate: [0.001, 0.1, 0.05]
+  workers: [1]
+objective: {over: images}
+repeats: {method: auto, at_least: 2, at_most: 6}
+prune: area
+"""
+
+
+def test_a_race_of_real_trainings_ends_with_a_winner_and_goes_on_from_the_store(spec: Path, tmp_path: Path) -> None:
+    spec.write_text(SPEC)
+    process = begin("run", str(spec), "--executor", "local", "--json")
+    out, err = process.communicate(timeout=280)
+    assert process.returncode == 0, err
+    (group,) = json.loads(out)["groups"]
+    winner = group["winner"]
+    assert winner["parameters"]["learning_rate"] == 0.1
+    assert winner["repeats"] >= 2
+    assert winner["area_interval"][0] < winner["area"] < winner["area_interval"][1]
+    assert group["separated"] or winner["repeats"] == 6
+    counts = dict(rows(tmp_path, "SELECT json_extract(parameters, '$.learning_rate'), count(*) FROM trial GROUP BY 1"))
+    assert counts[0.001] < counts[0.1] or group["separated"]
+    again = begin("resume", "race", "--executor", "local", "--json")
+    out, err = again.communicate(timeout=280)
+    assert again.returncode == 0, err
+    assert json.loads(out)["groups"] == [group]
+    assert eventually(lambda: not others(tmp_path))
