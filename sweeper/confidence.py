@@ -15,7 +15,7 @@ from typing import Any
 
 from sweeper.ranking import Candidate
 from sweeper.repeats import LEVEL
-from sweeper.settings import seed_of
+from sweeper.settings import mean, seed_of
 
 _FEWEST = 2  # seeds from which on a spread is known
 
@@ -41,7 +41,7 @@ class Comparison:
 
 
 def interval(areas: Sequence[float], level: float = LEVEL) -> tuple[float, float] | None:
-    """Student's interval of the mean of areas at a level; None for fewer than two of them."""
+    """Student's interval of the mean of areas at a level, cut at zero where none is below; None for fewer than two."""
     if len(areas) < _FEWEST:
         return None
     from scipy import stats
@@ -50,7 +50,7 @@ def interval(areas: Sequence[float], level: float = LEVEL) -> tuple[float, float
         return areas[0], areas[0]
     with _without_warnings():
         low, high = stats.ttest_1samp(areas, 0.0).confidence_interval(level)
-    return float(low), float(high)
+    return float(max(low, 0.0) if min(areas) >= 0 else low), float(high)
 
 
 def within_reach(areas: Sequence[float], level: float = LEVEL, looks: int = 1) -> float:
@@ -61,8 +61,8 @@ def within_reach(areas: Sequence[float], level: float = LEVEL, looks: int = 1) -
     found = interval(areas, 1 - (1 - level) / looks)
     if found is None:
         return math.inf
-    low, high = found
-    return (low + high) / 2 + math.sqrt(2) * (high - low) / 2
+    middle = mean(areas)
+    return middle + math.sqrt(2) * (found[1] - middle)
 
 
 def areas_of(setting: Candidate) -> list[float]:

@@ -50,7 +50,8 @@ class Group:
     """The trials, or settings, that compete with each other; `ranking` holds the qualified ones, best first.
 
     `trials` counts trials, `competitors` what is ranked. `untimed` counts the trials that are complete, and have no
-    area since they were oversubscribed; `rivals` are the pruned ones whose area so far is not larger than the winner's.
+    area since they were oversubscribed; `rivals` are the pruned ones whose area so far is not larger than the winner's,
+    of all that are `pruned`.
     """
 
     key: dict[str, Any]
@@ -60,6 +61,7 @@ class Group:
     untimed: int = 0
     rivals: tuple[Candidate, ...] = ()
     competitors: int = 0
+    pruned: int = 0
 
     @property
     def winner(self) -> Candidate | None:
@@ -116,6 +118,7 @@ def _group(key: dict[str, Any], members: Sequence[Candidate], threshold: float |
         untimed=sum(c.oversubscribed and c.complete and c.area is None for c in trials),
         rivals=tuple(c for c in pruned if c.area is None or least is None or c.area <= least),
         competitors=len(members),
+        pruned=sum(c.state is TrialState.PRUNED for c in members),
     )
 
 

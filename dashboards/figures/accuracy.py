@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dashboards.figures import style
+from dashboards.figures.labels import one_of_seeds
 from dashboards.figures.lines import WIDTH, draw_group, line_name
 from dashboards.figures.number_format import AxisNumbers, measure
 from dashboards.figures.panels import check_groups, title
@@ -35,7 +36,7 @@ def draw_accuracy(table: AccuracyTable) -> Figure:
     axes.xaxis.set_major_formatter(AxisNumbers())
     axes.yaxis.set_major_formatter(AxisNumbers())
     axes.grid()
-    title(figure, trials.name, "accuracy on the test set of the best trial per group", WIDTH)
+    title(figure, trials.name, f"accuracy on the test set of the best trial per group{one_of_seeds(trials)}", WIDTH)
     figure.legend(loc="outside lower left", handlelength=3)
     return figure
 

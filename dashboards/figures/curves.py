@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from dashboards.figures import style
-from dashboards.figures.labels import threshold_name
+from dashboards.figures.labels import one_of_seeds, threshold_name
 from dashboards.figures.lines import WIDTH, Values, draw_group, group_colour, line_name
 from dashboards.figures.number_format import AxisNumbers
 from dashboards.figures.panels import check_groups, title
@@ -45,7 +45,7 @@ def draw_curves(table: CurveTable) -> Figure:
     axes.set(xlabel=style.axis_name(trials.over), ylabel="loss")
     axes.grid()
     note = "; bold: running mean" if any(window > 1 for window in windows) else ""
-    title(figure, trials.name, f"loss of the best trial per group{note}", WIDTH)
+    title(figure, trials.name, f"loss of the best trial per group{one_of_seeds(trials)}{note}", WIDTH)
     figure.legend(loc="outside lower left", handlelength=3)
     return figure
 

@@ -59,10 +59,17 @@ def threshold_name(table: TrialTable) -> str:
 
 def seeds_name(table: TrialTable) -> str:
     """Over how many seeds areas are means, as in "; mean of 3 seeds"; nothing where there is one each."""
-    if table.repeats == 1:
-        return ""
+    return "" if table.repeats == 1 else f"; mean of {_seeds(table)}"
+
+
+def one_of_seeds(table: TrialTable) -> str:
+    """What a figure shows of settings with several seeds, of which it draws one; nothing where there is one each."""
+    return "" if table.repeats == 1 else f", its first seed; areas are means of {_seeds(table)}"
+
+
+def _seeds(table: TrialTable) -> str:
     fewest = min(row.repeats for row in table.rows)
-    return f"; mean of {table.repeats if fewest == table.repeats else f'{fewest} to {table.repeats}'} seeds"
+    return f"{table.repeats} seeds" if fewest == table.repeats else f"{fewest} to {table.repeats} seeds"
 
 
 def _plain(name: str) -> str:

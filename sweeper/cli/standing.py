@@ -42,10 +42,11 @@ def setting_answer(setting: Candidate, accuracies: Mapping[str, float], repeats:
 
 
 def separation_answer(group: Group, repeats: int | Race) -> dict[str, Any]:
-    """{"separated", "undecided", "comparison"} of a group.
+    """{"separated", "undecided", "not_compared", "comparison"} of a group.
 
     "separated" says whether winner and runner-up are told apart, None where seeds are too few for that; "undecided"
-    counts the qualified settings that are not told apart from the winner. "comparison" is that with the runner-up.
+    counts the qualified settings that are not told apart from the winner, "not_compared" the pruned ones, of which
+    nobody knows how far they would have been from it. "comparison" is that with the runner-up.
     """
     looks = repeats.looks if isinstance(repeats, Race) else 1
     found = compare(group.ranking[0], group.ranking[1:], _level(repeats), looks) if group.ranking else []
@@ -53,6 +54,7 @@ def separation_answer(group: Group, repeats: int | Race) -> dict[str, Any]:
     return {
         "separated": first.separated if first else None,
         "undecided": sum(one is None or not one.separated for one in found),
+        "not_compared": group.pruned,
         "comparison": first
         and {
             "method": first.method,

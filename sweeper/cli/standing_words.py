@@ -32,9 +32,11 @@ def separation_lines(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         more = group["undecided"] - (not group["separated"])
         others = f"; nor is it from {more} more" if more and not group["separated"] else ""
         others = f", but not from {more} more" if more and group["separated"] else others
+        pruned = f"; {group['not_compared']} pruned are not compared" if group["not_compared"] else ""
+        p_value = _p_words(comparison["adjusted_p_value"])
         yield (
             f"{where}{told} from the runner-up ({other}) at {comparison['level']:.0%}: "
-            f"p {_p_words(comparison['adjusted_p_value'])}, corrected for {comparison['compared']} compared{others}"
+            f"p {p_value}, corrected for {comparison['compared']} compared{others}{pruned}"
         )
 
 

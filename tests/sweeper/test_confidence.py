@@ -43,6 +43,14 @@ def test_one_area_has_no_interval_and_equal_ones_have_no_width() -> None:
     assert interval([0.1, 0.1, 0.1]) == (0.1, 0.1)
 
 
+def test_an_interval_of_areas_that_are_not_below_zero_is_not_either() -> None:
+    low, high = interval([1.0, 3.0]) or (-1.0, -1.0)
+    assert low == 0.0
+    assert high > 3.0
+    below, _ = interval([-1.0, 3.0]) or (0.0, 0.0)
+    assert below < -1.0
+
+
 def test_within_reach_is_up_to_where_a_setting_that_spreads_alike_is_not_told_apart() -> None:
     areas = [1.0, 1.02, 0.98, 1.01]
     reach = within_reach(areas, 0.95, looks=3)

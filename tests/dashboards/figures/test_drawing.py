@@ -96,6 +96,8 @@ def test_figures_say_over_how_many_seeds_their_areas_are_means(store: Store) -> 
         found = texts(draw(table))
         assert any(text.endswith("threshold 1.8; mean of 3 seeds") for text in found)
         assert "×3" not in found
+    found = texts(draw_curves(curve_table(store, table)))
+    assert any("of the best trial per group, its first seed; areas are means of 3 seeds" in text for text in found)
 
 
 def test_heatmap_with_nothing_qualified_has_no_colour_bar(store: Store) -> None:
