@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -125,3 +127,13 @@ def test_the_outermost_trials_ask_for_all_that_any_may_need() -> None:
     assert {trial.parameters["learning_rate"] for trial in trials} == {0.01, 1.0}
     with pytest.raises(SpecError, match="images: 100 is too small for one step of the largest global batch, 128"):
         plan(searched(trial={"images": 100}))
+
+
+def test_a_grid_loads_neither_optuna_nor_torch() -> None:
+    code = """
+import sys
+import sweeper, sweeper.cli.run, sweeper.plan, sweeper.spec
+sweeper.plan.plan(sweeper.spec.parse_spec({"name": "s", "space": {"batch_size": [16, 32]}}))
+print([name for name in ("optuna", "torch", "ray", "scipy", "cmaes") if name in sys.modules])
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
