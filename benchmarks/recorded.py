@@ -15,6 +15,7 @@ from sweeper.cost import over_dollars
 from sweeper.curve import LossPoint, summarize
 from sweeper.ranking import Candidate
 from sweeper.search import Guide
+from sweeper.search.guide import Enough
 from sweeper.settings import rank_groups
 from sweeper.trial import TrialState
 
@@ -95,42 +96,69 @@ def replay(
 
     With `repeats` above 1 the parameter `seed` tells repeats of a setting apart; at a `rate` areas are over dollars.
     """
-    waiting = shuffled(sweep, seed)
-    running: list[tuple[float, int, str, int, float]] = []  # when its next point comes, a number, which, begun when
-    ended: list[Candidate] = []
-    now, spent, number = 0.0, 0.0, 0
+    replaying = _Replay(sweep, decides, shuffled(sweep, seed), together)
+    while replaying.running or replaying.waiting:
+        replaying.go_on()
+    return Replayed(replaying.spent, winners(replaying.ended, threshold, group_by, repeats, rate))
 
-    def start() -> None:
-        nonlocal number
-        for trial in decides.given_up({name: sweep[name].parameters for name in waiting}):
-            waiting.remove(trial)
-            ended.append(sweep[trial].candidate(trial, 0, TrialState.PRUNED))
-            decides.learn([ended[-1]])
-        if not waiting:
+
+class _Replay:
+    """What waits, runs and has ended, at a moment of virtual time."""
+
+    def __init__(self, sweep: Sweep, decides: Guide, waiting: list[str], together: int) -> None:
+        self._sweep, self._guide, self.waiting, self._together = sweep, decides, waiting, together
+        self.running: list[tuple[float, int, str, int, float]] = []  # when its next point comes, a number, which, begun
+        self.ended: list[Candidate] = []
+        self.spent = self._now = 0.0
+        self._number = 0
+        self._fill()
+
+    def go_on(self) -> None:
+        """The next point of any trial, and what follows from it."""
+        self._now, _, trial, at, begun = heapq.heappop(self.running)
+        one = self._sweep[trial]
+        verdict = self._guide.point(trial, one.points[at])
+        if verdict is None and at + 1 < one.length:
+            self._push(begun + one.points[at + 1].seconds, trial, at + 1, begun)
             return
-        trial = decides.ordered({name: sweep[name].parameters for name in waiting})[0]
-        waiting.remove(trial)
-        points = sweep[trial].points
-        decides.begin(trial, points[-1].step, points[-1].images)
-        number += 1
-        heapq.heappush(running, (now + points[0].seconds, number, trial, 0, now))
+        self.spent += one.points[at].seconds
+        if isinstance(verdict, Enough) and at + 1 < one.length:
+            self.waiting.append(trial)
+        else:
+            self._end(one.candidate(trial, at + 1, TrialState.PRUNED if at + 1 < one.length else None))
+        self._fill()
 
-    for _ in range(together):
-        start()
-    while running:
-        now, _, trial, at, begun = heapq.heappop(running)
-        one = sweep[trial]
-        stops = decides.point(trial, one.points[at]) is not None
-        if not stops and at + 1 < one.length:
-            number += 1
-            heapq.heappush(running, (begun + one.points[at + 1].seconds, number, trial, at + 1, begun))
-            continue
-        spent += one.points[at].seconds
-        pruned = stops and at + 1 < one.length
-        ended.append(one.candidate(trial, at + 1, TrialState.PRUNED if pruned else None))
-        decides.learn([ended[-1]])
-        start()
-    return Replayed(spent, winners(ended, threshold, group_by, repeats, rate))
+    def _fill(self) -> None:
+        self._settle()
+        while self.waiting and len(self.running) < self._together:
+            ordered = self._guide.ordered(self._parameters())
+            if not ordered:
+                return
+            self.waiting.remove(ordered[0])
+            points = self._sweep[ordered[0]].points
+            self._guide.begin(ordered[0], points[-1].step, points[-1].images)
+            self._push(self._now + points[0].seconds, ordered[0], 0, self._now)
+
+    def _settle(self) -> None:
+        """End what need not run."""
+        for trial, derived in self._guide.derived(list(self.waiting)).items():
+            self.waiting.remove(trial)
+            one = RecordedTrial(self._sweep[trial].parameters, derived.points).candidate(trial)
+            self._end(one._replace(derived_from=derived.source))
+        for trial in self._guide.given_up(self._parameters()):
+            self.waiting.remove(trial)
+            self._end(self._sweep[trial].candidate(trial, 0, TrialState.PRUNED))
+
+    def _parameters(self) -> dict[str, Mapping[str, Any]]:
+        return {trial: self._sweep[trial].parameters for trial in self.waiting}
+
+    def _end(self, candidate: Candidate) -> None:
+        self.ended.append(candidate)
+        self._guide.learn([candidate])
+
+    def _push(self, when: float, trial: str, at: int, begun: float) -> None:
+        self._number += 1
+        heapq.heappush(self.running, (when, self._number, trial, at, begun))
 
 
 def grid_winners(

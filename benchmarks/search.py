@@ -20,6 +20,7 @@ from benchmarks.rivals import rival_rows, rivals
 from sweeper.curve import LossPoint
 from sweeper.search import AreaGuide, Guide
 from sweeper.search.forecasting import ForecastGuide
+from sweeper.search.sharing import Place, SharedCurves
 
 GROUP_BY = ("workers",)
 
@@ -40,6 +41,17 @@ def prune_forecast(sweep: Sweep, threshold: float | None, risk: float = 0.01) ->
         curve_of=lambda trial: sweep[trial].points,
         shared=True,
     )
+
+
+def share(sweep: Sweep, threshold: float | None, make: Callable[..., Guide]) -> Guide:
+    """`reuse: equivalent` with another guide's pruning."""
+    places = {trial: _place(one) for trial, one in sweep.items()}
+    return SharedCurves(make(sweep, threshold), "seconds", places, lambda trial: sweep[trial].points)
+
+
+def _place(one: RecordedTrial) -> Place:
+    workers, batch, rate = (one.parameters[name] for name in ("workers", "batch_size", "learning_rate"))
+    return Place((workers * batch, rate), (workers, batch), workers)
 
 
 def parameters_of(sweep: Sweep) -> Mapping[str, Mapping[str, Any]]:

@@ -18,7 +18,8 @@ class Candidate(NamedTuple):  # there are many, and one takes a quarter of the t
     """A trial as the ranking sees it; `area` is over the axis that is asked for.
 
     `finite` is true when no loss was infinite or not a number, `position` the trial's place in the plan. Where ranks
-    shared cores or GPUs it is `oversubscribed`, and has no area over seconds unless that was asked for. One that stands
+    shared cores or GPUs it is `oversubscribed`, and has no area over seconds unless that was asked for. The losses of
+    one that is `derived_from` another are that one's. One that stands
     for a setting (`sweeper.settings`) has the trials of its seeds in `repeats`.
     """
 
@@ -32,6 +33,7 @@ class Candidate(NamedTuple):  # there are many, and one takes a quarter of the t
     images: int | None = None
     position: int = 0
     oversubscribed: bool = False
+    derived_from: str | None = None
     repeats: tuple[Candidate, ...] = ()
 
     @property

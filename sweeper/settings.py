@@ -82,6 +82,7 @@ def as_one(trials: Sequence[Candidate]) -> Candidate:
         images=_mean_images(trials),
         position=first.position,
         oversubscribed=any(trial.oversubscribed for trial in trials),
+        derived_from=next((trial.derived_from for trial in trials if trial.derived_from), None),
         repeats=tuple(trials),
     )
 

@@ -80,7 +80,7 @@ class ForecastGuide(AreaGuide):
         super().learn(new)
         for one in new:
             curve = self._curves.pop(one.trial, [])
-            complete = one.state is TrialState.COMPLETED
+            complete = one.state is TrialState.COMPLETED and not one.derived_from  # the source has told its curve
             if one.state is TrialState.PRUNED and one.trial not in self._stopped:
                 self._forecast.pruned_elsewhere()
             self._forecast.ended(one.trial, (curve or self._curve_of(one.trial)) if complete else ())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from sweeper.cost import dollars_per_second, over_dollars, stored_axis
 from sweeper.curve import LossPoint
@@ -19,6 +20,23 @@ from sweeper.space import WORKERS
 from sweeper.trial import TrialSpec, TrialState
 
 
+class Derived(NamedTuple):
+    """The curve of a trial that need not run: the losses of `source`, which did, at the trial's own times."""
+
+    source: str
+    points: Sequence[LossPoint]
+
+
+@dataclass(frozen=True)
+class Enough:
+    """What was wanted of a run is known: it is to be stopped, and its trial waits for what becomes of it."""
+
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+
 class Guide:
     """The order of the plan, and every trial to its end."""
 
@@ -28,7 +46,7 @@ class Guide:
     def ordered(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """The ids of waiting trials, of which it gets the parameters: those to start first in front.
 
-        Trials of one worker count stay together.
+        Trials of one worker count stay together. Those that it leaves out are not to start yet.
         """
         return list(waiting)
 
@@ -54,6 +72,10 @@ class Guide:
 
         Asked before trials are started, when something has ended since.
         """
+        return {}
+
+    def derived(self, waiting: Iterable[str]) -> Mapping[str, Derived]:  # noqa: ARG002 - as above
+        """Which of the waiting trials need not run since others have shown what they would; asked as `given_up` is."""
         return {}
 
     def learn(self, candidates: Iterable[Candidate]) -> None:
@@ -89,6 +111,10 @@ class GuideAround(Guide):
     def given_up(self, waiting: Mapping[str, Mapping[str, Any]]) -> Mapping[str, str]:
         """See `Guide.given_up`."""
         return self._inner.given_up(waiting)
+
+    def derived(self, waiting: Iterable[str]) -> Mapping[str, Derived]:
+        """See `Guide.derived`."""
+        return self._inner.derived(waiting)
 
     def learn(self, candidates: Iterable[Candidate]) -> None:
         """See `Guide.learn`."""
