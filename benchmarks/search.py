@@ -20,7 +20,8 @@ from benchmarks.rivals import rival_rows, rivals
 from sweeper.curve import LossPoint
 from sweeper.search import AreaGuide, Guide
 from sweeper.search.forecasting import ForecastGuide
-from sweeper.search.sharing import Place, SharedCurves
+from sweeper.search.places import Place
+from sweeper.search.sharing import SharedCurves
 
 GROUP_BY = ("workers",)
 

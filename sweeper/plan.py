@@ -90,29 +90,30 @@ def outermost(spec: SweepSpec) -> list[TrialSpec]:
 
 def content_key(config: TrainingConfig | CommandConfig, workers: int, resources: Resources) -> str:
     """A digest of what decides a trial's result, defaults included: a changed default is another trial."""
-    effective = _effective(config, workers)
+    decides = effective(config, workers)
     gets = resources.model_dump(mode="json", exclude={"dollars_per_worker_hour"})  # a price changes no result
-    content = {"config": effective, "workers": workers, "resources": gets}
+    content = {"config": decides, "workers": workers, "resources": gets}
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:_KEY_LENGTH]
 
 
-def _effective(config: TrainingConfig | CommandConfig, workers: int) -> dict[str, Any]:
+def effective(config: TrainingConfig | CommandConfig, workers: int) -> dict[str, Any]:
+    """What of a config decides a trial's result, with the global batch; what stood for itself before is left out."""
     if isinstance(config, CommandConfig):
         return config.model_dump(mode="json", exclude={"folder"})
-    effective: dict[str, Any] = {
+    found: dict[str, Any] = {
         **config.model_dump(mode="json"),
         "global_batch_size": config.global_batch(workers),
         "batch_size": None,
     }
     for path, value in _BEFORE_THE_CHOICE.items():
         *parents, leaf = path.split(".")
-        place: dict[str, Any] = effective
+        place: dict[str, Any] = found
         for parent in parents:
             place = place[parent]
         if place[leaf] == value:
             del place[leaf]
-    return effective
+    return found
 
 
 def with_seed(trial: TrialSpec, seed: int) -> TrialSpec:

@@ -9,6 +9,7 @@ from engine.protocol import Evaluated, Ready
 from sweeper.curve import CurveSummary, LossPoint
 from sweeper.gangs.base import Job, JobEvent, Seats, seats_of
 from sweeper.paths import checkpoints_folder, gang_log
+from sweeper.pruning.verdict import Verdict
 from sweeper.seating import Shape
 from sweeper.spec import Limits
 from sweeper.store import EvaluationRecord, GangRecord, TrialRecord
@@ -24,7 +25,7 @@ class Running:
     written: int = 0
     written_at: float = 0.0
     trains: bool = False
-    hopeless: str = ""  # why it was asked to stop, as far as it was pruned
+    verdict: Verdict | None = None  # why it was asked to stop, as far as a guide said so
 
 
 def shape_of(trial: TrialRecord) -> Shape:

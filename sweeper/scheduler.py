@@ -15,16 +15,18 @@ from typing import Protocol
 from engine.protocol import Ended, Evaluated, Failed, Point, Ready, Started
 from sweeper.curve import LossPoint, summarize
 from sweeper.errors import LostTrialError, StoreError
-from sweeper.gangs.base import Capacity, Executor, JobEvent, Seats
+from sweeper.gangs.base import Capacity, Executor, JobEvent, Seats, seats_of
 from sweeper.owner import is_gone, this_machine, this_process
 from sweeper.paths import checkpoints_folder, gang_log
 from sweeper.running import Running, ended_record, evaluation_record, gang_record, job_for, shape_of
 from sweeper.search import Guide
+from sweeper.search.guide import Enough
 from sweeper.seating import check_shapes, seats_for
 from sweeper.slots import Slots
 from sweeper.spec import Limits
 from sweeper.store import Store, TrialRecord
 from sweeper.trial import TrialState
+from sweeper.unrun import derive, give_up
 
 logger = logging.getLogger(__name__)
 
@@ -190,8 +192,7 @@ class Scheduler:
         if not self._seats_freed:
             return waiting
         self._seats_freed = False
-        waiting = self._in_order(waiting)
-        still_waiting: list[TrialRecord] = []
+        waiting, still_waiting = self._in_order(waiting)
         free = self._free()
         for number, trial in enumerate(waiting):
             need = self._need(trial)
@@ -210,19 +211,23 @@ class Scheduler:
             waiting = self._start_those_that_fit(waiting)
         return waiting
 
-    def _in_order(self, waiting: list[TrialRecord]) -> list[TrialRecord]:
+    def _in_order(self, waiting: list[TrialRecord]) -> tuple[list[TrialRecord], list[TrialRecord]]:
+        """Those that may start, and those that are not to yet; what need not run is ended."""
         if not self._guide.over:
-            return waiting  # that of the plan: many wait, and gangs do
+            return waiting, []  # in the order of the plan: many wait, and gangs do
         by_id = {trial.id: trial for trial in waiting}
-        for trial_id, reason in self._guide.given_up({t.id: t.parameters for t in waiting}).items():
-            self._give_up(by_id.pop(trial_id), reason)
-        return [by_id[trial_id] for trial_id in self._guide.ordered({t.id: t.parameters for t in by_id.values()})]
+        for trial_id, derived in self._guide.derived(list(by_id)).items():
+            trial = by_id.pop(trial_id)
+            shares = self._need(trial) != seats_of(*shape_of(trial))
+            self._tell_end(derive(self._store, trial, derived, self._scheduler_id, oversubscribed=shares))
+        for trial_id, reason in self._guide.given_up({t.id: t.parameters for t in by_id.values()}).items():
+            self._tell_end(give_up(self._store, by_id.pop(trial_id), reason))
+        first = self._guide.ordered({t.id: t.parameters for t in by_id.values()})
+        return [by_id.pop(trial_id) for trial_id in first], list(by_id.values())
 
-    def _give_up(self, trial: TrialRecord, reason: str) -> None:
-        """End a trial that waits and need not run; where another scheduler was first, it says what becomes of it."""
-        if self._store.give_up(trial.id, reason):
-            ended = replace(trial, state=TrialState.PRUNED, reason=reason, scheduler_id=None)
-            self._guide.learn([ended.candidate(self._guide.over)])
+    def _tell_end(self, ended: TrialRecord | None) -> None:
+        if ended:
+            self._guide.learn([ended.candidate(self._guide.over)] if self._guide.over else [])
             self._observer.trial_ended(ended)
 
     def _propose(self, sweep_id: str) -> list[TrialRecord]:
@@ -283,8 +288,8 @@ class Scheduler:
                 point = LossPoint(event.step, event.images, event.seconds, event.loss)
                 running.points.append(point)
                 self._observer.point_reported(trial, point)
-                if not running.hopeless and (hopeless := self._guide.point(trial.id, point)):
-                    running.hopeless = str(hopeless)
+                if not running.verdict and (verdict := self._guide.point(trial.id, point)):
+                    running.verdict = verdict
                     self._executor.stop(trial.id)
             case Evaluated():
                 self._store.add_evaluation(trial.id, trial.attempt, evaluation_record(event))
@@ -327,8 +332,7 @@ class Scheduler:
             if state in (TrialState.PRUNED, TrialState.CANCELLED):
                 shutil.rmtree(checkpoints_folder(trial.id), ignore_errors=True)  # nobody goes on from these
             ended = ended_record(trial, state, reason, summary)
-            self._guide.learn([ended.candidate(self._guide.over)] if self._guide.over else [])
-            self._observer.trial_ended(ended)
+            self._tell_end(ended)
         except LostTrialError:
             self._guide.failed(trial.id)
             logger.warning("trial %s: was given to another scheduler meanwhile; its end here does not count", trial.id)
@@ -341,8 +345,10 @@ class Scheduler:
     def _record_ends(self) -> None:
         while self._over:
             running, event = self._over[0]
-            if event.outcome == "stopped" and running.hopeless:
-                self._finish(running, TrialState.PRUNED, running.hopeless, phases=event.phases)
+            if event.outcome == "stopped" and isinstance(running.verdict, Enough):
+                self._put_back(running, str(running.verdict), "timed")
+            elif event.outcome == "stopped" and running.verdict:
+                self._finish(running, TrialState.PRUNED, str(running.verdict), phases=event.phases)
             else:
                 self._finish(running, _STATES[event.outcome], event.reason, phases=event.phases)
             self._over.popleft()
@@ -353,14 +359,19 @@ class Scheduler:
         return self._failures[trial.id] <= self._retries and not self._store.stop_is_asked(trial.sweep_id)
 
     def _try_again(self, running: Running, failed: Failed) -> None:
+        self._guide.failed(running.trial.id)
+        waiting = self._put_back(running, failed.reason, TrialState.FAILED, failed.traceback)
+        self._observer.attempt_failed(waiting, failed.reason)
+
+    def _put_back(self, running: Running, reason: str, outcome: str, traceback: str = "") -> TrialRecord:
+        """Let a trial whose attempt has ended wait again; it as it is now."""
         trial = running.trial
         self._write(running)
-        self._store.release(trial.id, trial.attempt, failed.reason, TrialState.FAILED, failed.traceback)
-        self._guide.failed(trial.id)
+        self._store.release(trial.id, trial.attempt, reason, outcome, traceback)
         self._leave_seats(trial)
         waiting = replace(trial, state=TrialState.PENDING, scheduler_id=None)
         self._again.append(waiting)
-        self._observer.attempt_failed(waiting, failed.reason)
+        return waiting
 
     def _write_points(self) -> None:
         """Write the points of trials that have not been written for a while: others look at the store meanwhile."""

@@ -22,6 +22,7 @@ from pydantic import (
 from engine.config import Number, PositiveFloat, PositiveInt, TrainingConfig
 from sweeper.command import CommandConfig, command_faults
 from sweeper.dimensions import Dimension, Interval, choices
+from sweeper.equivalence import sharing_faults
 from sweeper.errors import SpecError
 from sweeper.faults import describe_faults, show_name
 from sweeper.names import checked_name
@@ -100,6 +101,11 @@ def prune_of(written: dict[str, Any] | None) -> Prune:
     return Prune.model_validate(prune_by_name((written or {}).get("prune", {})))
 
 
+def reuse_of(written: dict[str, Any] | None) -> str:
+    """The same of `reuse`."""
+    return str((written or {}).get("reuse", "none"))
+
+
 def _kind_of_trial(written: Any) -> str:
     is_command = isinstance(written, CommandConfig) or (isinstance(written, dict) and "command" in written)
     return "kind[command]" if is_command else "kind[training]"
@@ -123,6 +129,7 @@ class SweepSpec(_Strict):
     objective: Objective = Objective()
     search: Annotated[Search, BeforeValidator(search_by_name)] = Search()
     prune: Annotated[Prune, BeforeValidator(prune_by_name)] = Prune()
+    reuse: Literal["none", "equivalent"] = "none"
     repeats: Annotated[Repeats, BeforeValidator(repeats_by_name)] = 1
     retries: Annotated[int, Number, Field(ge=0)] = 0
     resources: Resources = Resources()
@@ -174,13 +181,7 @@ class SweepSpec(_Strict):
             problems += command_faults(self.trial, self.space, planned_seeds(self.repeats))
         else:
             problems += self._training_faults(self.trial)
-        if gives_seeds(self.repeats) and SEED in self.space:
-            given = "auto" if isinstance(self.repeats, Race) else self.repeats
-            problems.append(f"repeats: {given} gives the seeds already; remove space.seed or repeats")
-        if isinstance(self.repeats, Race) and self.search.method != "grid":
-            problems.append(f"repeats: auto goes with a grid, and search is {self.search.method}; give a number")
-        if self.objective.over == DOLLARS and self.resources.dollars_per_worker_hour is None:
-            problems.append("objective.over: dollars needs a rate; give resources.dollars_per_worker_hour")
+        problems += self._way_faults()
         for name in dict.fromkeys(self.objective.group_by):
             if (times := self.objective.group_by.count(name)) > 1:
                 problems.append(f"objective.group_by: {name!r} is given {times} times; keep one of them")
@@ -192,6 +193,30 @@ class SweepSpec(_Strict):
         if problems:
             raise ValueError("\n".join(problems))
         return self
+
+    def _way_faults(self) -> list[str]:
+        """What of repeats, search, reuse and axis does not go together."""
+        problems: list[str] = []
+        if gives_seeds(self.repeats) and SEED in self.space:
+            given = "auto" if isinstance(self.repeats, Race) else self.repeats
+            problems.append(f"repeats: {given} gives the seeds already; remove space.seed or repeats")
+        if self.reuse == "equivalent":
+            problems += self._sharing_faults()
+        if isinstance(self.repeats, Race) and self.search.method != "grid":
+            problems.append(f"repeats: auto goes with a grid, and search is {self.search.method}; give a number")
+        if self.objective.over == DOLLARS and self.resources.dollars_per_worker_hour is None:
+            problems.append("objective.over: dollars needs a rate; give resources.dollars_per_worker_hour")
+        return problems
+
+    def _sharing_faults(self) -> list[str]:
+        if isinstance(self.trial, CommandConfig):
+            return ["reuse: equivalent is for the engine's own training, and trial is a command; remove it"]
+        found = sharing_faults(self.trial.model_dump(mode="json", exclude=set(self.space)))
+        if "model" in self.space:
+            found = [line for line in found if not line.startswith("model ")]
+        if self.search.method != "grid":
+            found.append(f"search is {self.search.method}, whose points seldom share a global batch; use a grid")
+        return [f"reuse: equivalent does not hold here: {line}, or remove reuse" for line in found]
 
     def _training_faults(self, trial: TrainingConfig) -> list[str]:
         problems: list[str] = []

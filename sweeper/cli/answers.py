@@ -181,6 +181,7 @@ def _trial(trial: TrialRecord) -> dict[str, Any]:
         "final_loss": trial.final_loss,
         "attempt": trial.attempt,
         "oversubscribed": trial.oversubscribed,
+        "derived_from": trial.derived_from,
     }
 
 

@@ -88,11 +88,10 @@ class LineView(_Standing):
         area = candidate_over(replace(trial, oversubscribed=False), self._sweep.over, self._rate).area
         values = f"area {measure(area)}, minimum loss {measure(trial.minimum_loss)}" if area is not None else ""
         why = " ".join(trial.reason.split())
-        what, shared = (
-            f"{describe(trial.parameters)}: {trial.state.value}",
-            "oversubscribed" if trial.oversubscribed else "",
-        )
-        parts = [what, values, shared, why, "leads its group" if leads else ""]
+        marks = ["oversubscribed"] if trial.oversubscribed else []
+        marks += [f"derived from trial {trial.derived_from}"] if trial.derived_from else []
+        what = f"{describe(trial.parameters)}: {trial.state.value}"
+        parts = [what, values, *marks, why, "leads its group" if leads else ""]
         self._print(f"[{self._ended()}/{self._total()}] {', '.join(filter(None, parts))}")
 
     def attempt_failed(self, trial: TrialRecord, reason: str) -> None:

@@ -38,6 +38,7 @@ def setting_answer(setting: Candidate, accuracies: Mapping[str, float], repeats:
         "level": level,
         "seeds": [seed_of(trial) for trial in setting.repeats] or None,
         "trials": [trial.trial for trial in setting.trials],
+        "derived_from": setting.derived_from,
     }
 
 

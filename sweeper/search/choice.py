@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from sweeper.cost import rate_of, stored_axis
 from sweeper.curve import LossPoint
 from sweeper.repeats import Race, repeats_of
-from sweeper.search.equivalence import curves_are_shared
 from sweeper.search.guide import AreaGuide, Guide
+from sweeper.search.places import curves_are_shared, place_of
 from sweeper.search.racing import RacingGuide
+from sweeper.search.sharing import SharedCurves
 from sweeper.searching import search_of
-from sweeper.spec import BY_LOSS, DOLLARS, SweepSpec, prune_of
+from sweeper.spec import BY_LOSS, DOLLARS, SweepSpec, prune_of, reuse_of
 from sweeper.store import SweepRecord, TrialRecord
+from sweeper.trial import TrialState
 
 
 def guide_for(
@@ -21,6 +23,8 @@ def guide_for(
     """What the sweep's spec asks for; `curve_of` gives the points of a trial that has ended."""
     trials = list(trials)
     guide = _pruning_guide(sweep, trials, curve_of)
+    if reuse_of(sweep.spec) == "equivalent":
+        guide = _sharing_guide(guide, sweep, trials, curve_of)
     repeats = repeats_of(sweep.spec)
     if isinstance(repeats, Race):
         return RacingGuide(guide, repeats, sweep, trials, rate_of(sweep) if sweep.over == DOLLARS else None)
@@ -30,6 +34,17 @@ def guide_for(
 
     spec = SweepSpec.model_validate(sweep.spec)
     return ProposingGuide(guide, spec, [trial.candidate(stored_axis(sweep.over)) for trial in trials])
+
+
+def _sharing_guide(
+    guide: Guide, sweep: SweepRecord, trials: Sequence[TrialRecord], curve_of: Callable[[str], Sequence[LossPoint]]
+) -> Guide:
+    places = {trial.id: place_of(trial.planned) for trial in trials}
+    sharing = SharedCurves(guide, stored_axis(sweep.over), places, curve_of)
+    for trial in trials:
+        if trial.attempt and trial.state is TrialState.PENDING:
+            sharing.recall(trial.id)
+    return sharing
 
 
 def _pruning_guide(

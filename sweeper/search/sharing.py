@@ -1,6 +1,6 @@
 """`reuse: equivalent`: one training run for all trials of one curve, and the others' times by short runs of their own.
 
-Trials whose curves are the same over steps make a class (`equivalence.py`); those whose steps take the same time, of
+Trials whose curves are the same over steps make a class (`places.py`); those whose steps take the same time, of
 one worker count, batch size and whatever else the time of a step depends on, make a cell. First a trial of each cell
 runs for as long as it takes to know the time of its steps. Then of each class the trial of the fastest cell runs on,
 and is pruned only when all of its class could be. When it has come to its end, the others get its losses, at the times
@@ -14,24 +14,17 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import Any
 
 from sweeper.curve import LossPoint
 from sweeper.pruning.verdict import Verdict
 from sweeper.ranking import Candidate
 from sweeper.search.guide import Derived, Enough, Guide, GuideAround
+from sweeper.search.places import Place
 from sweeper.trial import TrialState
 
 _FEWEST_WINDOWS, _MOST_WINDOWS = 5, 60  # that tell the time of a step
 _SURE = 0.005  # relative deviation of that time's mean, at which it is known well enough
-
-
-class Place(NamedTuple):
-    """A trial's class, None where nobody else has its curve, its cell, and its workers."""
-
-    curve: Hashable
-    cell: Hashable
-    workers: int
 
 
 @dataclass
@@ -65,7 +58,7 @@ class SharedCurves(GuideAround):
         self._ended: dict[str, TrialState] = {}
         self._sources: dict[Hashable, str] = {}  # by class, the trial that has run to its end
         self._runs: dict[str, _Run] = {}
-        self._times_only: list[str] = []  # of those that wait, or waited when they were last put in order
+        self._times_only: set[str] = set()  # trials that run, or may be started, for no more than that
         self._verdicts: dict[str, str] = {}  # of trials that need not run, since nobody of their class need
 
     def recall(self, trial: str) -> None:
@@ -75,7 +68,10 @@ class SharedCurves(GuideAround):
 
     def ordered(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """One of each cell whose time nobody knows, then one of each class, in the order of the other guide."""
-        self._times_only = timers = self._timers(waiting)
+        for trial in waiting:
+            self._runs.pop(trial, None)  # an earlier attempt at it
+        timers = self._timers(waiting)
+        self._times_only = (self._times_only - waiting.keys()) | set(timers)
         runners = {trial: waiting[trial] for trial in waiting if trial not in timers and self._may_run(trial, waiting)}
         return [*timers, *self._inner.ordered(runners)]
 
@@ -146,10 +142,10 @@ class SharedCurves(GuideAround):
         if place.curve is not None:
             self._sources.setdefault(place.curve, trial)
         run = self._runs.get(trial)
-        self._time(trial, run.points if run else self._curve_of(trial), fewest=1)
+        self._time(trial, run.points if run else self._curve_of(trial), whole=True)
 
     def _timers(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
-        """A waiting trial for each cell whose time is not known though others are to be timed by it, most workers first."""
+        """A waiting trial for each cell whose time is not known and wanted, most workers first."""
         timed = {
             place.cell for trial, place in self._places.items() if self._runs_now(trial, waiting)
         } | self._paces.keys()
@@ -209,14 +205,17 @@ class SharedCurves(GuideAround):
     def _is_timed(self, trial: str) -> bool:
         return self._places[trial].cell in self._paces
 
-    def _time(self, trial: str, points: Sequence[LossPoint], fewest: int = _FEWEST_WINDOWS) -> None:
-        """Learn the time of a cell's steps from the points of a run: the mean over its windows but the first."""
+    def _time(self, trial: str, points: Sequence[LossPoint], *, whole: bool = False) -> None:
+        """Learn the time of a cell's steps from the points of a run: the mean over its windows but the first.
+
+        Of one that is not `whole`, only once the deviation of that mean is small.
+        """
         cell = self._places[trial].cell
         known, _ = self._paces.get(cell, (0, 0.0))
         windows = len(points) - 1
-        if windows <= known or windows < fewest:
+        if windows <= known or windows < (1 if whole else _FEWEST_WINDOWS):
             return
-        if not known and fewest < windows < _MOST_WINDOWS:
+        if not known and not whole and windows < _MOST_WINDOWS:
             paces = [(b.seconds - a.seconds) / max(1, b.step - a.step) for a, b in itertools.pairwise(points)]
             mean = fmean(paces)
             if mean <= 0 or stdev(paces) / math.sqrt(windows) > _SURE * mean:

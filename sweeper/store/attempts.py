@@ -56,13 +56,16 @@ def finish(
     traceback: str,
     phases: Mapping[str, float],
     oversubscribed: bool,
+    derived_from: str | None,
 ) -> None:
     """End a trial that runs in this attempt.
 
     Raises:
         LostTrialError: it does not.
     """
-    marks = {"oversubscribed": True} if oversubscribed else {}
+    marks: dict[str, Any] = {"derived_from": derived_from}
+    if oversubscribed:
+        marks["oversubscribed"] = True
     ended = statements.advance(trial_id, state, reason=reason, **marks, **asdict(summary))
     same = [tables.trial.c.attempt == attempt]
     if state is TrialState.PRUNED:  # one that waits again was pruned by nobody: `give_up` is for these

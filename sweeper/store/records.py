@@ -74,7 +74,8 @@ class SchedulerRecord:
 class TrialRecord:
     """A trial with what is kept of its curve; times are in seconds of training, `attempt` is its latest.
 
-    `oversubscribed` where its ranks shared cores or GPUs, so that its seconds are not those of others.
+    `oversubscribed` where its ranks shared cores or GPUs, so that its seconds are not those of others. The losses
+    of one that is `derived_from` another are that one's, and its seconds follow from the time of its own steps.
     """
 
     id: str
@@ -99,6 +100,7 @@ class TrialRecord:
     area_steps: float | None
     scheduler_id: str | None = None
     oversubscribed: bool = False
+    derived_from: str | None = None
 
     @property
     def planned(self) -> TrialSpec:
@@ -130,6 +132,7 @@ class TrialRecord:
             images=self.images,
             position=self.position,
             oversubscribed=self.oversubscribed,
+            derived_from=self.derived_from,
         )
 
 

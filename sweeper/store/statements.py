@@ -145,8 +145,9 @@ def candidates_of(sweep_id: str, over: str, *, oversubscribed: bool) -> Select[A
     if over == "seconds" and not oversubscribed:
         area = case((trial.oversubscribed, None), else_=area)
     curve = (trial.finite, area, trial.minimum_loss, trial.seconds, trial.images)
+    rest = (trial.position, trial.oversubscribed, trial.derived_from)
     return (
-        select(trial.id, cast(trial.parameters, Text), trial.state, *curve, trial.position, trial.oversubscribed)
+        select(trial.id, cast(trial.parameters, Text), trial.state, *curve, *rest)
         .where(trial.sweep_id == sweep_id)
         .order_by(trial.position)
     )

@@ -136,17 +136,28 @@ class Store:
         traceback: str = "",
         phases: Mapping[str, float] | None = None,
         oversubscribed: bool = False,
+        derived_from: str | None = None,
     ) -> None:
         """End a running trial; its points are in already, its phases (total seconds by name) come with this.
 
-        It counts as `oversubscribed` from now on where that is said here.
+        It counts as `oversubscribed` from now on where that is said here, and as `derived_from` another trial where its
+        losses are that one's.
 
         Raises:
             LostTrialError: the trial is not running in this attempt; an ended trial is never rewritten.
         """
         self._write(
             lambda connection: attempts.finish(
-                connection, trial_id, attempt, state, summary, reason, traceback, phases or {}, oversubscribed
+                connection,
+                trial_id,
+                attempt,
+                state,
+                summary,
+                reason,
+                traceback,
+                phases or {},
+                oversubscribed,
+                derived_from,
             ),
             lambda connection, _: attempts.is_finished(connection, trial_id, attempt, state),
         )

@@ -157,6 +157,7 @@ trial = Table(
     Column("area_steps", Double, nullable=True),
     Column("scheduler_id", String(32), nullable=True),
     Column("oversubscribed", Boolean, nullable=False, default=False, server_default=false()),
+    Column("derived_from", String(64), nullable=True),  # whose losses it has
     Index(None, "sweep_id", "state"),
 )
 

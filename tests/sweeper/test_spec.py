@@ -92,8 +92,8 @@ def test_a_swept_batch_size_replaces_the_other_way_of_giving_it() -> None:
         ({"repeat": 2}, "repeat: unknown key; did you mean repeats?"),
         (
             {"my key": 2},
-            "my key: unknown key; known are name, trial, space, objective, search, prune, repeats, retries, resources, "
-            "limits",
+            "my key: unknown key; known are name, trial, space, objective, search, prune, reuse, repeats, retries, "
+            "resources, limits",
         ),
         ({5: 2}, "5: 5 is no name of a field; remove it"),
         ({"trial": {"momentun": 0.9}}, "trial.momentun: unknown key; did you mean momentum?"),

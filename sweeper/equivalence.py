@@ -1,0 +1,26 @@
+"""When trials of one global batch have one curve, whatever their workers: what a config must be for that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# Models of which a rank's share of a batch is all that it needs: no statistics over the batch (batch normalisation),
+# nothing drawn by rank (dropout).
+_ALIKE_ON_ALL_RANKS = ("alexnet-cifar", "mlp", "neuron")
+
+
+def sharing_faults(config: Mapping[str, Any]) -> list[str]:
+    """Why trials of a config, as JSON has it, do not share curves; none where they do."""
+    exchange, schedule, augmentation = (config.get(name) or {} for name in ("exchange", "schedule", "augmentation"))
+    problems = []
+    if config.get("model") not in _ALIKE_ON_ALL_RANKS:
+        known = ", ".join(_ALIKE_ON_ALL_RANKS)
+        problems.append(f"model {config.get('model')} may learn otherwise from shares of a batch; use one of {known}")
+    if exchange.get("average", "gradients") != "gradients":
+        problems.append(f"exchange.average is {exchange['average']}; use gradients")
+    if schedule.get("linear_scaling"):
+        problems.append("schedule.linear_scaling makes the rate depend on the workers; remove it")
+    if augmentation.get("instances", 1) > 1:
+        problems.append(f"augmentation.instances is {augmentation['instances']}; use 1")
+    return problems
