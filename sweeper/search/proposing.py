@@ -90,7 +90,7 @@ class ProposingGuide(GuideAround):
 
         values = self._values()
         trials: dict[Values, list[Candidate]] = {}
-        for candidate in self._known.values():
+        for candidate in sorted(self._known.values(), key=lambda candidate: candidate.position):
             trials.setdefault(self._point_of(candidate), []).append(candidate)
         return [
             Known(

@@ -210,6 +210,17 @@ class TestStore:
                 claims = list(pool.map(store.claim, [trial] * 16))
                 assert sorted(claims, key=str) == [1] + [None] * 15
 
+    def test_many_who_add_trials_at_once_do_not_exceed_the_most(self, store: Store) -> None:
+        sweep_id, trials = added(store)
+        more = plan(parse_spec({"name": "more", "space": {"batch_size": list(range(100, 140))}}))
+        with ThreadPoolExecutor(8) as pool:
+            new = list(pool.map(lambda trial: store.extend(sweep_id, [trial], len(trials) + 5), more))
+        assert sum(map(len, new)) == 5
+        found = store.trials(sweep_id)
+        assert len(found) == len(trials) + 5
+        assert [trial.position for trial in found] == list(range(len(found)))
+        assert store.extend(sweep_id, more[:2], len(found) + 1) == []  # both or none
+
     def test_of_many_processes_one_gets_each_trial(self, store: Store, url: str, together: Together) -> None:
         _, trials = added(store, mine(repeats=8))
         won = together(claim_all, url, trials)

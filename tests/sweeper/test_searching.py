@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sweeper.command import CommandConfig
 from sweeper.dimensions import Choices, Interval
 from sweeper.errors import SpecError
 from sweeper.plan import outermost, plan
@@ -127,6 +128,21 @@ def test_the_outermost_trials_ask_for_all_that_any_may_need() -> None:
     assert {trial.parameters["learning_rate"] for trial in trials} == {0.01, 1.0}
     with pytest.raises(SpecError, match="images: 100 is too small for one step of the largest global batch, 128"):
         plan(searched(trial={"images": 100}))
+
+
+def test_a_commands_names_are_sampled_as_it_is_to_see_them() -> None:
+    command = {"command": ["train", "{rate}", "{kind}", "{depth}"]}
+    space = {
+        "rate": {"low": 0.001, "high": 1, "log": True},
+        "kind": ["a", "b"],
+        "depth": {"low": 1, "high": 4, "step": 1},
+    }
+    trials = plan(searched(space, trial=command, search="random", trials=30))
+    assert len({trial.key for trial in trials}) == 30
+    assert {trial.parameters["depth"] for trial in trials} == {1, 2, 3, 4}
+    assert {trial.parameters["kind"] for trial in trials} == {"a", "b"}
+    assert isinstance(trials[0].config, CommandConfig)
+    assert trials[0].config.words(1) == ["train", *(str(trials[0].parameters[name]) for name in space)]
 
 
 def test_a_grid_loads_neither_optuna_nor_torch() -> None:
