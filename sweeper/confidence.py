@@ -100,6 +100,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def _tests(best: Candidate, others: Sequence[Candidate]) -> list[tuple[str, float] | None]:
     """Method and p-value of each comparison."""
+    if len(areas_of(best)) < _FEWEST:
+        return [None] * len(others)
     own = _by_seed(best)
     found: list[tuple[str, float] | None] = [None] * len(others)
     paired: dict[tuple[Any, ...], list[tuple[int, list[float]]]] = {}
@@ -108,7 +110,7 @@ def _tests(best: Candidate, others: Sequence[Candidate]) -> list[tuple[str, floa
         shared = tuple(seed for seed in own if seed in theirs)
         if len(shared) >= _FEWEST:
             paired.setdefault(shared, []).append((i, [theirs[seed] for seed in shared]))
-        elif min(len(areas_of(best)), len(areas_of(other))) >= _FEWEST:
+        elif len(areas_of(other)) >= _FEWEST:
             found[i] = _welch(areas_of(best), areas_of(other))
     for shared, rows in paired.items():
         p_values = _paired([own[seed] for seed in shared], [areas for _, areas in rows])
