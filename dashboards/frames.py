@@ -56,6 +56,7 @@ class TrialRow(NamedTuple):
     seconds: float | None
     winner: bool
     repeats: int = 1
+    derived: bool = False  # its losses are another trial's
 
     @property
     def qualified(self) -> bool:
@@ -270,6 +271,7 @@ def _row(trial: Candidate, threshold: float | None, batch_name: str, others: Seq
         seconds=trial.seconds,
         winner=winner,
         repeats=len(trial.trials),
+        derived=trial.derived_from is not None,
     )
 
 

@@ -36,6 +36,7 @@ class Cell:
     state: TrialState | None
     count: int
     winner: bool
+    derived: bool = False
 
     @property
     def letter(self) -> str:
@@ -79,7 +80,7 @@ def cell(rows: Sequence[TrialRow]) -> Cell:
     if not rows:
         return Cell(Outcome.NO_RESULT, None, None, 0, False)
     best = min(rows, key=_place)
-    return Cell(best.outcome, _shown_area(best), best.state, len(rows), best.winner)
+    return Cell(best.outcome, _shown_area(best), best.state, len(rows), best.winner, best.derived)
 
 
 def _shown_area(row: TrialRow) -> float | None:

@@ -27,6 +27,7 @@ _CELL_WIDTH, _CELL_HEIGHT = 0.6, 0.42  # inches
 _TEXT_WIDTH, _TEXT_HEIGHT = 0.42, 0.16  # inches that the text of a cell needs
 _LINE_HEIGHT = 0.17  # inches of a further line in a panel's title
 _SMALLEST, _LARGEST = (3.7, 1.3), (40.0, 40.0)  # inches of a panel
+DERIVED = "d"  # in a cell's corner
 _LOOKS: dict[Outcome, tuple[str, str, str]] = {  # face (a qualified cell's only in the legend), hatch, its colour
     Outcome.QUALIFIED: ("#2a788e", "", style.INK),
     Outcome.ABOVE_THRESHOLD: ("#e3e5e8", "////", "#c4c8cd"),
@@ -122,6 +123,10 @@ def _write(axes: Axes, x: int, y: int, cell: Cell, ink: str, halo: str) -> None:
     text = cell.letter if cell.area is None else measure(cell.area)
     if text:
         axes.text(x, y, text, ha="center", va="center", color=ink, fontsize=8, path_effects=effects)
+    if cell.derived:
+        corner, inset = (x - 0.5, y + 0.5), (3, 2.5)
+        look = {"ha": "left", "va": "bottom", "color": ink, "fontsize": 6, "style": "italic", "path_effects": effects}
+        _write_at(axes, DERIVED, corner, inset, **look)
     if cell.count > 1:
         corner, inset = (x + 0.5, y + 0.5), (-3, 2.5)
         _write_at(axes, f"×{cell.count}", corner, inset, va="bottom", color=ink, fontsize=6, path_effects=effects)
@@ -137,8 +142,8 @@ def _mark_winner(axes: Axes, x: int, y: int) -> None:
 
 
 def _write_at(axes: Axes, text: str, corner: tuple[float, float], inset: tuple[float, float], **look: Any) -> None:
-    """A small text in the right of a cell, `inset` points from its corner."""
-    axes.annotate(text, corner, inset, textcoords="offset points", ha="right", **look)
+    """A small text in a corner of a cell, `inset` points from it; a right one where nothing is said."""
+    axes.annotate(text, corner, inset, textcoords="offset points", **{"ha": "right", **look})
 
 
 def _legend(cells: Sequence[Cell]) -> list[Artist]:
@@ -164,6 +169,8 @@ def _legend(cells: Sequence[Cell]) -> list[Artist]:
             label="smallest area of the qualified",
         )
     )
+    if any(cell.derived for cell in cells):
+        handles.append(Line2D([], [], linestyle="none", label=f"{DERIVED}: derived, losses of another trial"))
     if any(cell.count > 1 for cell in cells):
         handles.append(Line2D([], [], linestyle="none", label="×n: best of n trials"))
     return handles

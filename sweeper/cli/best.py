@@ -80,6 +80,10 @@ def print_groups(answer: Mapping[str, Any]) -> None:
     for line in separation_lines(groups):
         click.echo(line)
     for group in groups:
+        if group["winner"] and group["winner"]["derived_from"]:
+            source = group["winner"]["derived_from"]
+            what = "the winner is derived: the losses of trial"
+            click.echo(f"{words_of(group['group'])}: {what} {source} at the times of its own steps.")
         if group["winner"] is None:
             click.echo(
                 f"{words_of(group['group'])}: none qualified; best minimum loss {measure(group['best_minimum_loss'])}"

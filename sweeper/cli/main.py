@@ -27,6 +27,7 @@ COMMANDS = {
     "resume": "sweeper.cli.resume:resume",
     "rerun": "sweeper.cli.rerun:rerun",
     "extend": "sweeper.cli.extend:extend",
+    "check": "sweeper.cli.check:check",
     "stop": "sweeper.cli.stop:stop",
     "delete": "sweeper.cli.stop:delete",
     "import": "sweeper.cli.import_logs:import_logs",

@@ -53,7 +53,7 @@ def _print_trials(answer: Mapping[str, Any]) -> None:
     rows = [
         [
             *(parameter(trial["parameters"].get(name)) for name in names),
-            trial["state"],
+            f"{trial['state']}, derived" if trial["derived_from"] else trial["state"],
             *(measure(trial[name]) for name in measures),
         ]
         for trial in trials
