@@ -6,7 +6,8 @@ its inputs are the trial's place among the parameters, the logarithm of the leve
 are the logarithms of the two ratios. The noise of a level is that of the mean over its window. Finished curves also
 say how good the answers are: each is predicted from the others (the closed form of leave-one-out: Rasmussen and
 Williams, Gaussian Processes for Machine Learning, equations 5.10 to 5.12), and where the errors are larger than they
-were said to be, all deviations are enlarged by as much.
+were said to be, all deviations are enlarged by as much. Few curves cannot say what none of them is like: while they are
+few a deviation that has nothing to do with them is added.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ _LEVEL, _FALL = (
     0.5,
     0.2,
 )  # differences of log levels, and of their falls, that count like the whole range of a parameter
+_LONGEST = 0.6  # over which curves are alike, in ranges of a parameter: few that are close are no proof for far ones
+# A place without a curve may be one of its own kind: a part of that deviation, less the more curves are known.
+_OF_ITS_OWN = 0.7
 _LEAST = 1e-9  # a loss of zero has no logarithm
 
 
@@ -117,16 +121,24 @@ class CurveModel:
         if len(known.inputs) < _FEWEST_CURVES:
             return None
         if known.learnt != len(known.inputs):
-            _learn(known, _UNLIKE * math.sqrt(1 - STAGES[stage]))
-        (mean, its), (lowest, lowests) = (_predicted(made, place, level) for made in known.processes)
+            _learn(known, _unlike(stage))
+        more = 0.0 if tuple(place) in known.inputs else _OF_ITS_OWN * _unlike(stage) / math.sqrt(len(known.inputs))
+        (mean, its), (lowest, lowests) = (_predicted(made, place, level, more) for made in known.processes)
         return Rest(level.log + mean, its, level.log + lowest, lowests, len(known.inputs) - 1)
 
 
-def _predicted(made: tuple[GaussianProcessRegressor, float, float], place: Sequence[float], level: Level) -> Array:
+def _unlike(stage: int) -> float:
+    """How much the logarithms of ratios may differ at a stage among curves of which nothing is known."""
+    return _UNLIKE * math.sqrt(1 - STAGES[stage])
+
+
+def _predicted(
+    made: tuple[GaussianProcessRegressor, float, float], place: Sequence[float], level: Level, more: float
+) -> Array:
     """A logarithm of a ratio, and its deviation."""
     process, mean, enlarged = made
     ratio, deviation = process.predict([_input(place, level)], return_std=True)
-    return np.array([mean + float(ratio[0]), enlarged * math.hypot(float(deviation[0]), level.noise)])
+    return np.array([mean + float(ratio[0]), math.hypot(enlarged * math.hypot(float(deviation[0]), level.noise), more)])
 
 
 def _input(place: Sequence[float], level: Level) -> list[float]:
@@ -152,7 +164,7 @@ def _learn(stage: _Stage, unlike: float) -> None:
 
 
 def _kernel(inputs: Array, deviation: float) -> Any:
-    lengths = RBF([0.7] * inputs.shape[1], (0.1, 2.0))
+    lengths = RBF([_LONGEST] * inputs.shape[1], (0.1, _LONGEST))
     noise = WhiteKernel((0.1 * deviation) ** 2, ((0.02 * deviation) ** 2, deviation**2))
     return ConstantKernel(deviation**2, "fixed") * lengths + noise
 
