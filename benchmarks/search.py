@@ -50,6 +50,11 @@ def share(sweep: Sweep, threshold: float | None, make: Callable[..., Guide]) -> 
     return SharedCurves(make(sweep, threshold), "seconds", places, lambda trial: sweep[trial].points)
 
 
+def share_and_forecast(sweep: Sweep, threshold: float | None) -> Guide:
+    """Both."""
+    return share(sweep, threshold, prune_forecast)
+
+
 def _place(one: RecordedTrial) -> Place:
     workers, batch, rate = (one.parameters[name] for name in ("workers", "batch_size", "learning_rate"))
     return Place((workers * batch, rate), (workers, batch), workers)
@@ -162,10 +167,9 @@ def main() -> None:
         name = f"prune: area, floor {floor:g}, {given.together} at once"
         make = partial(prune_area, threshold=given.threshold, floor=floor)
         rows += rows_of(name, sweep, make, given.threshold, given.together, count)
-    name = f"prune: forecast, {given.together} at once"
-    rows += rows_of(
-        name, sweep, partial(prune_forecast, threshold=given.threshold), given.threshold, given.together, count
-    )
+    for name, way in (("prune: forecast", prune_forecast), ("prune: forecast, reuse: equivalent", share_and_forecast)):
+        make = partial(way, threshold=given.threshold)
+        rows += rows_of(f"{name}, {given.together} at once", sweep, make, given.threshold, given.together, count)
     for name, rival in rivals().items():
         found = orders(sweep, rival, given.threshold, given.together, count)
         rows += rival_rows(f"{name}, {given.together} at once", sweep, found, given.threshold)
