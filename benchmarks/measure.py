@@ -35,10 +35,17 @@ def versions(*packages: str) -> dict[str, str]:
 
 def installed(rival: str, *modules: str) -> bool:
     """Whether what a rival needs is there; where not, says that it is left out."""
-    missing = [module for module in modules if find_spec(module) is None]
+    missing = [module for module in modules if not _is_there(module)]
     if missing:
         sys.stderr.write(f"{rival} is left out: {', '.join(missing)} not installed\n")
     return not missing
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # nor is the package that it would be in
+        return False
 
 
 _WIDTH = 140
