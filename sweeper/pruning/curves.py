@@ -7,7 +7,8 @@ are the logarithms of the two ratios. The noise of a level is that of the mean o
 say how good the answers are: each is predicted from the others (the closed form of leave-one-out: Rasmussen and
 Williams, Gaussian Processes for Machine Learning, equations 5.10 to 5.12), and where the errors are larger than they
 were said to be, all deviations are enlarged by as much. Few curves cannot say what none of them is like: while they are
-few a deviation that has nothing to do with them is added.
+few a deviation that has nothing to do with them is added. And as curves change from setting to setting by leaps, too,
+where a rate is just too high, one whose own curve is not known is, with some chance, like any of them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t as student
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
@@ -40,6 +42,7 @@ _LEVEL, _FALL = (
 _LONGEST = 0.6  # over which curves are alike, in ranges of a parameter: few that are close are no proof for far ones
 # A place without a curve may be one of its own kind: a part of that deviation, less the more curves are known.
 _OF_ITS_OWN = 0.7
+_APART = 0.05  # how often a curve is like none nearby, as beyond the rate at which runs collapse
 _LEAST = 1e-9  # a loss of zero has no logarithm
 
 
@@ -52,17 +55,32 @@ class Level(NamedTuple):
     noise: float
 
 
-class Rest(NamedTuple):
-    """What is to come: means and deviations of the logarithms of the mean and of the lowest loss.
+class Outlook(NamedTuple):
+    """A logarithm that is to come: its mean and deviation by the curves nearby, and by all of them, whatever theirs.
 
-    The errors have the tails of Student's t of so many `degrees` of freedom.
+    The errors have the tails of Student's t of so many `degrees` of freedom. At a place whose own curve is not known
+    it may be `apart`, with this chance: not like the curves nearby, but like any.
     """
 
     mean: float
-    mean_deviation: float
-    lowest: float
-    lowest_deviation: float
+    deviation: float
+    overall_mean: float
+    overall_deviation: float
+    apart: float
     degrees: int
+
+    def chance(self, limit: float, more_deviation: float = 0.0) -> float:
+        """That it comes out at most at a limit."""
+        nearby = student.cdf((limit - self.mean) / math.hypot(self.deviation, more_deviation, _LEAST), self.degrees)
+        overall = (limit - self.overall_mean) / math.hypot(self.overall_deviation, more_deviation, _LEAST)
+        return float((1 - self.apart) * nearby + self.apart * student.cdf(overall, self.degrees))
+
+
+class Rest(NamedTuple):
+    """What is still to come of a curve: the logarithms of the mean and of the lowest loss."""
+
+    mean: Outlook
+    lowest: Outlook
 
 
 def stage_of(progress: float) -> int | None:
@@ -122,9 +140,17 @@ class CurveModel:
             return None
         if known.learnt != len(known.inputs):
             _learn(known, _unlike(stage))
-        more = 0.0 if tuple(place) in known.inputs else _OF_ITS_OWN * _unlike(stage) / math.sqrt(len(known.inputs))
-        (mean, its), (lowest, lowests) = (_predicted(made, place, level, more) for made in known.processes)
-        return Rest(level.log + mean, its, level.log + lowest, lowests, len(known.inputs) - 1)
+        known_place = tuple(place) in known.inputs
+        more = 0.0 if known_place else _OF_ITS_OWN * _unlike(stage) / math.sqrt(len(known.inputs))
+        nearby = [_predicted(made, place, level, more) for made in known.processes]
+        outputs = np.array(list(known.outputs.values()))
+        overall = zip(level.log + outputs.mean(axis=0), np.maximum(outputs.std(axis=0, ddof=1), more), strict=True)
+        apart, degrees = (0.0 if known_place else _APART), len(known.inputs) - 1
+        mean, lowest = (
+            Outlook(level.log + ratio, deviation, float(every), float(spread), apart, degrees)
+            for (ratio, deviation), (every, spread) in zip(nearby, overall, strict=True)
+        )
+        return Rest(mean, lowest)
 
 
 def _unlike(stage: int) -> float:
@@ -134,11 +160,11 @@ def _unlike(stage: int) -> float:
 
 def _predicted(
     made: tuple[GaussianProcessRegressor, float, float], place: Sequence[float], level: Level, more: float
-) -> Array:
+) -> tuple[float, float]:
     """A logarithm of a ratio, and its deviation."""
     process, mean, enlarged = made
     ratio, deviation = process.predict([_input(place, level)], return_std=True)
-    return np.array([mean + float(ratio[0]), math.hypot(enlarged * math.hypot(float(deviation[0]), level.noise), more)])
+    return mean + float(ratio[0]), math.hypot(enlarged * math.hypot(float(deviation[0]), level.noise), more)
 
 
 def _input(place: Sequence[float], level: Level) -> list[float]:

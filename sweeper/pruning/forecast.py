@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
 
 from sweeper.curve import LossPoint
 from sweeper.pruning.area import AreaPruner
@@ -93,20 +92,19 @@ class ForecastPruner(AreaPruner):
     def _judge(self, trial: str, course: _Course, rest: Rest) -> Unlikely | None:
         running, needed = self._running[trial], self._means.needed(trial)
         left, pace_deviation = self._rest_of_axis(trial, course)
-        area = running.area + left * math.exp(rest.mean)
+        area = running.area + left * math.exp(rest.mean.mean)
         wins = qualifies = 1.0
         if needed and left > 0:
             limit = math.log(max((needed.area - running.area) / left, 1e-12))
-            deviation = math.hypot(rest.mean_deviation, pace_deviation, _SEEDS_DIFFER if needed.waiting else 0.0)
-            wins = _chance(limit, rest.mean, deviation, rest.degrees)
+            wins = rest.mean.chance(limit, math.hypot(pace_deviation, _SEEDS_DIFFER if needed.waiting else 0.0))
         if self.threshold is not None and self.threshold > 0 and min(course.losses) > self.threshold:
-            qualifies = _chance(math.log(self.threshold), rest.lowest, rest.lowest_deviation, rest.degrees)
+            qualifies = rest.lowest.chance(math.log(self.threshold))
         chance = min(wins, qualifies)
         if chance >= (self.risk - self._spent) / max(1, len(self.places) - self._ended):
             return None
         self._spent += chance
         if qualifies < wins:
-            lowest = f"about {math.exp(rest.lowest):.4g}, and the threshold is {self.threshold:g}"
+            lowest = f"about {math.exp(rest.lowest.mean):.4g}, and the threshold is {self.threshold:g}"
             return Unlikely(area, f"its lowest loss will be {lowest} (chance {qualifies:.1g})")
         assert needed
         rival = f"trial {needed.rival} has {needed.rivals:.5g}"
@@ -122,8 +120,3 @@ class ForecastPruner(AreaPruner):
         pace = (now - begun) / max(1, last - first)
         deviation = float(np.std(seconds / np.maximum(steps, 1)) / pace / math.sqrt(len(steps))) if pace > 0 else 0.0
         return running.scale * max(0, (running.steps or 0) - last) * pace, deviation
-
-
-def _chance(limit: float, mean: float, deviation: float, degrees: int) -> float:
-    """That a value comes out at most at a limit."""
-    return float(student.cdf((limit - mean) / max(deviation, 1e-9), degrees))

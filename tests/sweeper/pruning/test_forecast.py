@@ -49,10 +49,10 @@ def test_the_rest_of_a_curve_between_known_ones_is_forecast(stage: int, noise: f
     rest = learnt(PACES, noise).rest([0.55], stage, level)
     assert rest
     mean, lowest = math.log(np.mean(losses[count:])), math.log(min(losses[count:]))
-    assert rest.mean == pytest.approx(mean, abs=max(0.02, 3 * rest.mean_deviation))
-    assert rest.lowest == pytest.approx(lowest, abs=max(0.02, 3 * rest.lowest_deviation))
-    assert rest.mean_deviation < 0.3
-    assert rest.degrees == 9
+    assert rest.mean.mean == pytest.approx(mean, abs=max(0.02, 3 * rest.mean.deviation))
+    assert rest.lowest.mean == pytest.approx(lowest, abs=max(0.02, 3 * rest.lowest.deviation))
+    assert rest.mean.deviation < 0.3
+    assert rest.mean.degrees == 9
 
 
 def test_far_from_all_that_is_known_a_forecast_is_unsure() -> None:
@@ -61,8 +61,8 @@ def test_far_from_all_that_is_known_a_forecast_is_unsure() -> None:
     near, far = model.rest([0.5], 4, level), model.rest([3.0], 4, level)
     assert near
     assert far
-    assert far.mean_deviation > 3 * near.mean_deviation
-    assert far.mean_deviation > 0.2
+    assert far.mean.deviation > 3 * near.mean.deviation
+    assert far.mean.deviation > 0.2
 
 
 def test_few_curves_make_no_forecast_and_equal_places_count_once() -> None:
@@ -89,7 +89,7 @@ def test_curves_of_zeros_and_of_few_points_are_borne() -> None:
     assert level
     rest = model.rest([0.5], 5, level)
     assert rest is not None
-    assert all(map(math.isfinite, rest))
+    assert all(map(math.isfinite, [*rest.mean, *rest.lowest]))
 
 
 def candidate(trial: str, points: Sequence[LossPoint]) -> Candidate:
