@@ -24,6 +24,7 @@ COMMANDS = {
     "list": "sweeper.cli.list_sweeps:list_sweeps",
     "show": "sweeper.cli.show:show",
     "best": "sweeper.cli.best:best",
+    "forecast": "sweeper.cli.forecast:forecast",
     "resume": "sweeper.cli.resume:resume",
     "rerun": "sweeper.cli.rerun:rerun",
     "extend": "sweeper.cli.extend:extend",

@@ -49,9 +49,11 @@ def oversubscribed_option(function: Function) -> Function:
 
 
 def rate_option(function: Function) -> Function:
-    """`--dollars-per-worker-hour X`: another price than the sweep's."""
+    """`--dollars-per-worker-hour X`, or `--dollars-per-hour X`: another price than the sweep's."""
     return click.option(
         "--dollars-per-worker-hour",
+        "--dollars-per-hour",
+        "dollars_per_worker_hour",
         type=click.FloatRange(min=0),
         callback=_finite_price,
         metavar="DOLLARS",

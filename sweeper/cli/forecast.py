@@ -1,0 +1,146 @@
+"""`sweeper forecast`: what worker counts that nobody has run would come to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+import click
+
+from sweeper.cli.forecast_answer import forecast_answer
+from sweeper.cli.options import json_option, over_option, print_json, rate_option, store_option, threshold_option
+from sweeper.cli.standing_words import interval_words
+from sweeper.cli.tables import dollars, measure, parameter, print_table
+from sweeper.space import WORKERS
+from sweeper.store.store import open_store
+
+_MOST_WORKERS = 1_000_000
+
+
+def _counts(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> list[int]:
+    """The worker counts of `--workers 16,32`."""
+    counts = []
+    for word in (word.strip() for text in values for word in text.split(",")):
+        count = int(word) if word.isascii() and word.isdecimal() and len(word) <= len(str(_MOST_WORKERS)) else 0
+        if not 1 <= count <= _MOST_WORKERS:
+            raise click.BadParameter(
+                f"{word!r} is no worker count; give whole numbers from 1 to {_MOST_WORKERS}, such as 16,32"
+            )
+        counts.append(count)
+    return counts
+
+
+@click.command()
+@click.argument("sweep", metavar="SWEEP")
+@click.option(
+    "--workers",
+    multiple=True,
+    required=True,
+    callback=_counts,
+    metavar="N,N",
+    help="Worker counts to forecast; repeatable or separated by commas.",
+)
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Settings shown of each count.")
+@threshold_option
+@over_option
+@rate_option
+@store_option
+@json_option
+def forecast(
+    sweep: str,
+    workers: list[int],
+    top: int,
+    threshold: float | None,
+    over: str | None,
+    dollars_per_worker_hour: float | None,
+    store_url: str,
+    as_json: bool,
+) -> None:
+    """Predict the best settings of SWEEP at worker counts that it has not run.
+
+    Curves by global batch and rate, as other worker counts had them, times a model of the time of steps, fitted to
+    what is measured. Needs gradients averaged, a model without batch normalisation, and two worker counts. Nothing is
+    run, and all figures are predictions.
+    """
+    with closing(open_store(store_url, create=False)) as store:
+        answer = forecast_answer(store, sweep, workers, threshold, over, rate=dollars_per_worker_hour, top=top)
+    if as_json:
+        print_json(answer)
+    else:
+        print_forecast(answer)
+
+
+def print_forecast(answer: Mapping[str, Any]) -> None:
+    """The answer of `forecast_answer` for people."""
+    counts = ", ".join(map(str, answer["measured_workers"]))
+    click.echo(f"{answer['name']} ({answer['sweep']}): predicted from {counts} workers, nothing of this was run:")
+    limit = "no threshold is set" if answer["threshold"] is None else f"threshold {parameter(answer['threshold'])}"
+    click.echo(f"smallest area over {answer['over']} first, {limit}, intervals at {answer['level']:.0%}.")
+    for count in answer["workers"]:
+        click.echo()
+        _print_count(count, answer)
+    click.echo()
+    _print_errors(answer["errors"])
+
+
+def _print_count(count: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+    best, workers = count["best"], count[WORKERS]
+    if best:
+        priced = answer["dollars_per_worker_hour"] is not None
+        names = [name for name in best[0]["parameters"] if name != WORKERS]
+        cost = ["predicted dollars", *([] if answer["over"] == "dollars" else ["area over dollars"])] if priced else []
+        headers = ["workers", *names, "predicted area", "interval", "minimum loss", "chance", "seconds", "seconds/step"]
+        print_table([*headers, *cost, "curve"], [_row(one, names, cost) for one in best], left=("curve",))
+    else:
+        click.echo(f"workers {workers}: no setting is likely to qualify")
+    if count["measured"]:
+        click.echo(f"workers {workers}: the sweep has run this count; `sweeper best` tells what came of it.")
+    for number, reason in (
+        (count["unknown"], "diverged, or too little is known of their curves"),
+        (count["too_large"], "cannot run: their batch is too large for the images, or less than one for each worker"),
+    ):
+        if number:
+            click.echo(f"workers {workers}: {number} of {count['settings']} settings are left out: they {reason}.")
+
+
+def _row(one: Mapping[str, Any], names: Sequence[str], cost: Sequence[str]) -> list[str]:
+    sums = [dollars(one["dollars"]), measure(one["area_dollars"])]
+    return [
+        *(parameter(one["parameters"].get(name)) for name in (WORKERS, *names)),
+        measure(one["area"]),
+        interval_words(one["area_interval"]),
+        measure(one["minimum_loss"]),
+        f"{one['chance']:.0%}",
+        measure(one["seconds"]),
+        measure(one["seconds_per_step"]),
+        *sums[: len(cost)],
+        f"{one['curve']}",
+    ]
+
+
+def _print_errors(errors: Sequence[Mapping[str, Any]]) -> None:
+    if not errors:
+        click.echo("How far forecasts are off is not known: that takes three worker counts with settings that qualify.")
+        return
+    click.echo(
+        "How far the same forecast is off for measured worker counts, each from the others (their best settings):"
+    )
+    rows = [
+        [
+            str(one[WORKERS]),
+            ", ".join(map(str, one["from"])),
+            str(one["settings"]),
+            _percent(one["median_error"]),
+            _percent(one["worst_error"]),
+            f"{one['within_interval']}/{one['settings']}",
+            _percent(one["winner_excess"]),
+        ]
+        for one in errors
+    ]
+    headers = ["workers", "from", "settings", "median error", "worst error", "within interval"]
+    print_table([*headers, "predicted winner behind the true one by"], rows)
+
+
+def _percent(part: float | None) -> str:
+    return "-" if part is None else f"{part:.1%}"
