@@ -14,6 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from benchmarks.forecasting import forecast_rows
 from benchmarks.measure import Row, add_arguments, alone, report, spread, versions
 from benchmarks.recorded import RecordedTrial, Replayed, Sweep, grid_winners, read_recorded, replay
 from benchmarks.rivals import rival_rows, rivals
@@ -173,6 +174,7 @@ def main() -> None:
     for name, rival in rivals().items():
         found = orders(sweep, rival, given.threshold, given.together, count)
         rows += rival_rows(f"{name}, {given.together} at once", sweep, found, given.threshold)
+    rows += forecast_rows(sweep, given.threshold)
     rows += decision_time(1000 if given.quick else 10_000, 1000)
     report(rows, given.json)
 
