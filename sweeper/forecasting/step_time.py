@@ -69,13 +69,14 @@ class StepTimes:
         The interval has the scatter about the fit, and grows with the distance to the measured worker counts: each
         doubling may be off by as much as the measured ones have made steps longer.
         """
-        sure = float(student.ppf((1 + LEVEL) / 2, self._degrees)) * self._scatter
+        sure = _reach(self._degrees) * self._scatter
         if (workers, share) in self._cells:  # measured: better than any model
             return Estimate(self._cells[workers, share], sure)
         far = self._growth * distance(math.log2(workers), [math.log2(count) for count in self._counts])
         far = math.hypot(far, _FIRST_EXCHANGE) if workers == 1 else far
-        batch = _BATCH_SURPRISE * distance(math.log(share), [math.log(knot) for knot in self._knots])
-        return Estimate(self._mean(workers, share), math.hypot(sure, NORMAL * math.hypot(far, batch)))
+        far *= _reach(max(_FEWEST_DEGREES, len(self._counts) - 1))  # known from as few steps between counts
+        batch = NORMAL * _BATCH_SURPRISE * distance(math.log(share), [math.log(knot) for knot in self._knots])
+        return Estimate(self._mean(workers, share), math.hypot(sure, far, batch))
 
     def compute(self, share: int) -> float:
         """Seconds that a worker alone takes for so many images; does not fall with them."""
@@ -121,6 +122,11 @@ class StepTimes:
         times = np.log([self._mean(count, share) for count in self._counts])
         growths = np.diff(times) / np.diff(np.log2(self._counts))
         return max(_LEAST_GROWTH, float(np.sqrt(np.mean(growths**2))))
+
+
+def _reach(degrees: int) -> float:
+    """Deviations that the interval reaches to either side."""
+    return float(student.ppf((1 + LEVEL) / 2, degrees))
 
 
 def _ramps(share: int, knots: Sequence[int]) -> Array:
