@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from scipy.stats import t as student
+
 LEVEL = 0.95  # of all intervals of forecasts
 _LARGEST = 700.0  # whose exponential is a float
 NORMAL = 1.96  # deviations that the interval reaches to either side, of a normal distribution
@@ -27,3 +29,8 @@ class Estimate:
         if isinstance(other, Estimate):
             return Estimate(self.value * other.value, math.hypot(self.reach, other.reach))
         return Estimate(self.value * other, self.reach)
+
+
+def reach_of(degrees: int) -> float:
+    """Deviations that an interval at `LEVEL` reaches to either side, where they are known from so few degrees."""
+    return float(student.ppf((1 + LEVEL) / 2, degrees))

@@ -22,7 +22,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from sklearn.model_selection import LeaveOneGroupOut
 from sklearn.neighbors import KNeighborsClassifier
 
-from sweeper.forecasting.estimate import LEVEL, Estimate
+from sweeper.forecasting.estimate import Estimate, reach_of
 
 Array: TypeAlias = NDArray[np.float64]
 Place: TypeAlias = tuple[int, float]  # global batch, learning rate
@@ -52,7 +52,7 @@ class PredictedLosses:
         """That the run is healthy and its lowest loss at most this."""
         if threshold <= 0:
             return 0.0
-        deviation = max(self.lowest.reach / _reach(self.degrees), 1e-9)
+        deviation = max(self.lowest.reach / reach_of(self.degrees), 1e-9)
         far = (math.log(threshold) - math.log(self.lowest.value)) / deviation
         return self.healthy * float(student.cdf(far, self.degrees))
 
@@ -96,7 +96,9 @@ class _Process:
 
     def estimate(self, place: Sequence[float], degrees: int) -> Estimate:
         value, deviation = self._process.predict([place], return_std=True)
-        return Estimate(math.exp(self._mean + float(value[0])), _reach(degrees) * self._enlarged * float(deviation[0]))
+        return Estimate(
+            math.exp(self._mean + float(value[0])), reach_of(degrees) * self._enlarged * float(deviation[0])
+        )
 
     def _errors_beside_deviations(self, inputs: Array, outputs: Array, batches: Sequence[int]) -> float:
         """Root mean square of errors in deviations, at least 1: each batch is predicted from the others."""
@@ -134,7 +136,3 @@ def _kernel(inputs: Array, deviation: float) -> Any:
 def _input(place: Place) -> list[float]:
     batch, rate = place
     return [math.log2(rate / batch), math.log2(rate)]
-
-
-def _reach(degrees: int) -> float:
-    return float(student.ppf((1 + LEVEL) / 2, degrees))

@@ -20,9 +20,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
-from scipy.stats import t as student
 
-from sweeper.forecasting.estimate import LEVEL, NORMAL, Estimate
+from sweeper.forecasting.estimate import NORMAL, Estimate, reach_of
 from sweeper.forecasting.runs import Run
 from sweeper.trial import TrialState
 
@@ -69,12 +68,12 @@ class StepTimes:
         The interval has the scatter about the fit, and grows with the distance to the measured worker counts: each
         doubling may be off by as much as the measured ones have made steps longer.
         """
-        sure = _reach(self._degrees) * self._scatter
+        sure = reach_of(self._degrees) * self._scatter
         if (workers, share) in self._cells:  # measured: better than any model
             return Estimate(self._cells[workers, share], sure)
         far = self._growth * distance(math.log2(workers), [math.log2(count) for count in self._counts])
-        far = math.hypot(far, _FIRST_EXCHANGE) if workers == 1 else far
-        far *= _reach(max(_FEWEST_DEGREES, len(self._counts) - 1))  # known from as few steps between counts
+        far = math.hypot(far, _FIRST_EXCHANGE) if workers == 1 < self._counts[0] else far
+        far *= reach_of(max(_FEWEST_DEGREES, len(self._counts) - 1))  # known from as few steps between counts
         batch = NORMAL * _BATCH_SURPRISE * distance(math.log(share), [math.log(knot) for knot in self._knots])
         return Estimate(self._mean(workers, share), math.hypot(sure, far, batch))
 
@@ -122,11 +121,6 @@ class StepTimes:
         times = np.log([self._mean(count, share) for count in self._counts])
         growths = np.diff(times) / np.diff(np.log2(self._counts))
         return max(_LEAST_GROWTH, float(np.sqrt(np.mean(growths**2))))
-
-
-def _reach(degrees: int) -> float:
-    """Deviations that the interval reaches to either side."""
-    return float(student.ppf((1 + LEVEL) / 2, degrees))
 
 
 def _ramps(share: int, knots: Sequence[int]) -> Array:

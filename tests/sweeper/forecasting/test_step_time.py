@@ -62,6 +62,12 @@ def test_steps_that_grow_more_with_the_workers_are_less_certain() -> None:
     assert StepTimes(slower).seconds(16, 64).reach > StepTimes(CELLS).seconds(16, 64).reach
 
 
+def test_one_worker_exchanges_nothing_which_nobody_has_seen_where_all_do() -> None:
+    without = StepTimes({cell: seconds for cell, seconds in CELLS.items() if cell[0] > 1})
+    among = StepTimes({cell: seconds for cell, seconds in CELLS.items() if cell != (1, 64)})
+    assert without.seconds(1, 64).reach > 0.1 > among.seconds(1, 64).reach
+
+
 def test_one_batch_size_is_enough_and_its_neighbours_are_uncertain() -> None:
     times = StepTimes({(1, 32): 1.0, (2, 32): 1.1})
     assert times.seconds(4, 32).value >= 1.1
