@@ -85,7 +85,7 @@ def rivals() -> dict[str, Make]:
 
 def rival_rows(name: str, sweep: Sweep, found: Sequence[Replayed], threshold: float | None) -> Iterator[Row]:
     """The seconds spent, the groups whose winner ran to its end, and by how much the chosen one's area is larger."""
-    true, used, count = grid_winners(sweep, threshold, GROUP_BY), versions("optuna", "ray"), len(found)
+    true, used, count = grid_winners(sweep, threshold, GROUP_BY), versions("optuna"), len(found)
     whole = sum(one.seconds for one in sweep.values())
     shares = [one.spent / whole for one in found]
     share = statistics.mean(shares)

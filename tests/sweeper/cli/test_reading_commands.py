@@ -261,6 +261,7 @@ def test_best_has_the_fixed_shape(run: Any, small: list[str]) -> None:
                 "level": 0.95,
                 "seeds": None,
                 "trials": [small[2]],
+                "derived_from": None,
             },
         },
         {

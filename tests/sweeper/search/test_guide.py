@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.recorded import RecordedTrial, Sweep, grid_winners, read_recorded, replay
-from benchmarks.search import parameters_of, prune_area, prune_forecast, synthetic
+from benchmarks.search import parameters_of, prune_area, prune_forecast, share, synthetic
 from sweeper.curve import LossPoint
 from sweeper.search import AreaGuide, Guide
 from sweeper.search.order import BestFirst
@@ -209,3 +209,34 @@ def test_names_and_lacking_values_have_places_too() -> None:
     assert order.ordered(["c", "d"])[0] in ("c", "d")
     assert order.ordered(["d"]) == ["d"]
     assert parameters_of({}) == {}
+
+
+GUIDES = {
+    "area": prune_area,
+    "forecast": prune_forecast,
+    "shared": lambda sweep, threshold: share(sweep, threshold, prune_forecast),
+}
+
+
+@pytest.mark.parametrize("name", GUIDES)
+@pytest.mark.parametrize("together", [1, 4])
+def test_where_nothing_qualifies_nobody_wins_and_all_come_to_an_end(name: str, together: int) -> None:
+    sweep = synthetic(60)
+    found = replay(sweep, GUIDES[name](sweep, 0.01), 0.01, together, seed=3)
+    assert set(found.winners.values()) == {None}
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_after_ten_that_diverged_a_good_one_wins(name: str) -> None:
+    def points(losses: list[float]) -> list[LossPoint]:
+        return [LossPoint(n, 32 * n, 0.1 * n, loss) for n, loss in enumerate(losses, 1)]
+
+    rates = [n / 10 for n in range(1, 14)]
+    curves = [[2.0, 3.0, math.nan]] * 10 + [[2.0, 1.0, 0.5, 0.4], [2.0, 2.0, 2.0, 2.0], [2.1]]
+    sweep = {
+        f"t{n}": RecordedTrial({"workers": 1, "batch_size": 8, "learning_rate": rate}, points(losses))
+        for n, (rate, losses) in enumerate(zip(rates, curves, strict=True))
+    }
+    for together in (1, 3):
+        found = replay(sweep, GUIDES[name](sweep, 1.0), 1.0, together, seed=0)
+        assert found.winners == {(1,): "t10"}
