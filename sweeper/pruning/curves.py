@@ -41,18 +41,23 @@ _LEVEL, _FALL = (
 )  # differences of log levels, and of their falls, that count like the whole range of a parameter
 _LONGEST = 0.6  # over which curves are alike, in ranges of a parameter: few that are close are no proof for far ones
 # A place without a curve may be one of its own kind: a part of that deviation, less the more curves are known.
-_OF_ITS_OWN = 0.7
+_OF_ITS_OWN = 0.4
+_BEGUN = 0.05  # fall of the logarithm of the loss since the first points, from which on a run has begun to learn
+_UNBEGUN = 0.4  # the part of what curves may do unlike any that holds before
 _APART = 0.05  # how often a curve is like none nearby, as beyond the rate at which runs collapse
 _LEAST = 1e-9  # a loss of zero has no logarithm
 
 
 class Level(NamedTuple):
-    """Where a curve stands: points so far, logarithm of the loss, its fall since the window before, its deviation."""
+    """Where a curve stands: points so far, and of the logarithm of the loss the level, its fall since the window
+    before, its deviation, and its fall since the first points.
+    """
 
     points: int
     log: float
     fall: float
     noise: float
+    fallen: float
 
 
 class Outlook(NamedTuple):
@@ -98,7 +103,8 @@ def level_of(losses: Sequence[float] | Array) -> Level | None:
     last = np.maximum(losses[-width:], _LEAST)
     before = np.maximum(losses[max(0, count - 2 * width) : count - width or 1], _LEAST)
     log, noise = math.log(last.mean()), float(last.std() / last.mean() / math.sqrt(width))
-    return Level(count, log, log - math.log(before.mean()), noise)
+    fallen = math.log(np.maximum(losses[:_FEWEST_POINTS], _LEAST).mean()) - log
+    return Level(count, log, log - math.log(before.mean()), noise, fallen)
 
 
 @dataclass
@@ -144,7 +150,9 @@ class CurveModel:
         more = 0.0 if known_place else _OF_ITS_OWN * _unlike(stage) / math.sqrt(len(known.inputs))
         nearby = [_predicted(made, place, level, more) for made in known.processes]
         outputs = np.array(list(known.outputs.values()))
-        overall = zip(level.log + outputs.mean(axis=0), np.maximum(outputs.std(axis=0, ddof=1), more), strict=True)
+        # One that has not begun to fall says nothing of itself yet.
+        least = _UNBEGUN * _unlike(stage) if level.fallen < _BEGUN else more
+        overall = zip(level.log + outputs.mean(axis=0), np.maximum(outputs.std(axis=0, ddof=1), least), strict=True)
         apart, degrees = (0.0 if known_place else _APART), len(known.inputs) - 1
         mean, lowest = (
             Outlook(level.log + ratio, deviation, float(every), float(spread), apart, degrees)
