@@ -94,7 +94,8 @@ def best_answer(
     given too. The winner's "accuracy" is as in `show_answer`. Of a group "oversubscribed" counts the completed trials
     that are left out since their ranks shared cores or GPUs; `oversubscribed` ranks these, too. "in_doubt" has the
     pruned trials that might have won by what is asked for: the sweep's own axis, groups and threshold have stopped
-    them, or a floor that losses have come below, or a pruner that looks at losses.
+    them, or a floor that losses have come below, or a pruner that looks at losses. "risk" is the chance that forecasts
+    have cost a winner all the same.
 
     Raises:
         NotFoundError: see `Store.find_sweep`.
@@ -112,10 +113,10 @@ def best_answer(
     if limit is not None and not math.isfinite(limit):
         raise SpecError([f"--threshold: {limit} is not finite; give a loss, such as 1.8"])
     groups = best_per_group(trials, limit, names)
-    accuracies = _accuracies(store, sweep)
+    accuracies, prune = _accuracies(store, sweep), prune_of(sweep.spec)
     settled = (
         axis == sweep.over
-        and prune_of(sweep.spec).method not in BY_LOSS
+        and prune.method not in BY_LOSS
         and set(names) <= set(sweep.group_by)
         and (limit == sweep.threshold or not (gives_seeds(repeats) or _is_stricter(limit, sweep.threshold)))
         and _holds(sweep, groups)
@@ -125,6 +126,7 @@ def best_answer(
         **_heading(sweep),
         "over": axis,
         "threshold": limit,
+        "risk": prune.risk if prune.method == "forecast" else 0.0,
         **extremes_answer(store, sweep, limit, rate, repeats, oversubscribed=oversubscribed),
         "groups": [
             {

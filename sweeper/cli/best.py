@@ -88,6 +88,8 @@ def print_groups(answer: Mapping[str, Any]) -> None:
             click.echo(
                 f"{words_of(group['group'])}: none qualified; best minimum loss {measure(group['best_minimum_loss'])}"
             )
+    if answer["risk"]:
+        click.echo(f"Pruned by forecast: with a chance of at most {100 * answer['risk']:g} % a better one was stopped.")
     if doubtful := sum(len(group["in_doubt"]) for group in groups):
         click.echo(
             f"{doubtful} pruned trial{'s' if doubtful > 1 else ''} might have won (--json names them): "
