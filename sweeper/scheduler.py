@@ -222,6 +222,7 @@ class Scheduler:
             self._tell_end(derive(self._store, trial, derived, self._scheduler_id, oversubscribed=shares))
         for trial_id, reason in self._guide.given_up({t.id: t.parameters for t in by_id.values()}).items():
             self._tell_end(give_up(self._store, by_id.pop(trial_id), reason))
+        self._guide.bar({trial.workers for trial in by_id.values() if self._slots.set_aside(trial.workers)})
         first = self._guide.ordered({t.id: t.parameters for t in by_id.values()})
         return [by_id.pop(trial_id) for trial_id in first], list(by_id.values())
 

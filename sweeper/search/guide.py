@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -50,6 +50,9 @@ class Guide:
         """
         return list(waiting)
 
+    def bar(self, workers: Collection[int]) -> None:
+        """Gangs of these worker counts do not come up: trials of theirs may wait for ever. Told before `ordered`."""
+
     def propose(self) -> Sequence[TrialSpec]:
         """Trials that the sweep does not have, to be added now that none waits and seats are free.
 
@@ -91,6 +94,10 @@ class GuideAround(Guide):
     def ordered(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """See `Guide.ordered`."""
         return self._inner.ordered(waiting)
+
+    def bar(self, workers: Collection[int]) -> None:
+        """See `Guide.bar`."""
+        self._inner.bar(workers)
 
     def propose(self) -> Sequence[TrialSpec]:
         """See `Guide.propose`."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 from typing import Any
@@ -59,6 +59,7 @@ class SharedCurves(GuideAround):
         self._sources: dict[Hashable, str] = {}  # by class, the trial that has run to its end
         self._runs: dict[str, _Run] = {}
         self._times_only: set[str] = set()  # trials that run, or may be started, for no more than that
+        self._barred: Collection[int] = ()
         self._verdicts: dict[str, str] = {}  # of trials that need not run, since nobody of their class need
 
     def recall(self, trial: str) -> None:
@@ -74,6 +75,11 @@ class SharedCurves(GuideAround):
         self._times_only = (self._times_only - waiting.keys()) | set(timers)
         runners = {trial: waiting[trial] for trial in waiting if trial not in timers and self._may_run(trial, waiting)}
         return [*timers, *self._inner.ordered(runners)]
+
+    def bar(self, workers: Collection[int]) -> None:
+        """See `Guide.bar`: nobody is to wait for a trial that will not run."""
+        self._barred = workers
+        super().bar(workers)
 
     def begin(self, trial: str, steps: int | None, images: int | None) -> None:
         """See `Guide.begin`; so begin all of the class that have not ended."""
@@ -142,7 +148,8 @@ class SharedCurves(GuideAround):
         if place.curve is not None:
             self._sources.setdefault(place.curve, trial)
         run = self._runs.get(trial)
-        self._time(trial, run.points if run else self._curve_of(trial), whole=True)
+        whole = candidate.state is TrialState.COMPLETED
+        self._time(trial, run.points if run else self._curve_of(trial), whole=whole)
 
     def _timers(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """A waiting trial for each cell whose time is not known and wanted, most workers first."""
@@ -152,6 +159,8 @@ class SharedCurves(GuideAround):
         timers: dict[Hashable, str] = {}
         for trial in waiting:
             place = self._places.get(trial)
+            if place and place.workers in self._barred:
+                continue
             if place and place.cell not in timed and len(self._classes.get(place.curve, ())) > 1:
                 timers.setdefault(place.cell, trial)
         return sorted(timers.values(), key=lambda trial: -self._places[trial].workers)
@@ -165,11 +174,11 @@ class SharedCurves(GuideAround):
             return False
         return trial == min((t for t in self._classes[place.curve] if t in waiting), key=self._seconds_a_step)
 
-    def _seconds_a_step(self, trial: str) -> tuple[float, int]:
+    def _seconds_a_step(self, trial: str) -> tuple[bool, float, int]:
         """By which the fastest of a class is found: all take as many steps. Unknown, most workers count as fastest."""
         place = self._places[trial]
         _, pace = self._paces.get(place.cell, (0, 0.0))
-        return (pace, -place.workers)
+        return (place.workers in self._barred, pace, -place.workers)
 
     def _is_running(self, curve: Hashable, waiting: Mapping[str, Mapping[str, Any]]) -> bool:
         return any(self._runs_now(t, waiting) and not self._only_times(t) for t in self._classes.get(curve, ()))

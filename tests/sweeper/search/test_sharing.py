@@ -157,6 +157,17 @@ def test_a_diverged_run_makes_its_class_diverge() -> None:
     assert math.isnan(guide.derived(rest("a"))["b"].points[-1].loss)
 
 
+def test_nobody_waits_for_a_worker_count_whose_gangs_do_not_come_up() -> None:
+    guide = sharing({"a": points(0.5), "b": points(2.0)})
+    guide.bar({2})
+    assert guide.ordered(WAITING) == ["b", "c"]  # b is timed
+    guide.recall("a")
+    guide.recall("b")
+    assert guide.ordered(WAITING) == ["b", "c"]  # b runs
+    guide.bar(())
+    assert guide.ordered(WAITING) == ["a", "c"]
+
+
 def test_what_another_scheduler_runs_keeps_its_class_waiting() -> None:
     guide = sharing({"a": points(0.5), "b": points(2.0)})
     guide.recall("a")
@@ -186,3 +197,11 @@ def test_a_run_is_pruned_only_when_all_of_its_class_are_beaten_and_takes_them_al
     assert trial == "1-16"
     assert reason.startswith("its area will be ")
     assert reason.endswith("(by the curve of trial 2-8)")
+
+
+def test_a_run_that_diverged_at_once_times_nothing() -> None:
+    curve = [LossPoint(1, 32, 9.0, 1.0), LossPoint(2, 64, 18.0, math.nan)]
+    guide = sharing({"a": curve, "b": points(2.0)})
+    guide.learn([ended("a", curve, TrialState.DIVERGED)])
+    assert guide.derived(rest("a")) == {}  # b's own steps are to be timed first
+    assert guide.ordered(rest("a"))[0] == "b"
