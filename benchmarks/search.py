@@ -100,15 +100,19 @@ def rows_of(
 def decision_time(trials: int, points: int) -> Iterator[Row]:
     """Milliseconds that a loss point's decision, and the choice of the next trial, take with so many trials known."""
     sweep = synthetic(trials)
-    guide = prune_area(sweep, 1.5)
+    for name, make in (("prune: area", prune_area), ("prune: forecast", prune_forecast)):
+        yield from _times(name, sweep, make(sweep, 1.5), trials, points)
+
+
+def _times(name: str, sweep: Sweep, guide: Guide, trials: int, points: int) -> Iterator[Row]:
     for trial, one in list(sweep.items())[: trials - 500]:
         guide.begin(trial, one.points[-1].step, one.points[-1].images)
         guide.learn([one.candidate(trial)])
     waiting = dict(list(parameters_of(sweep).items())[trials - 500 :])
     trial = next(iter(waiting))
-    guide.begin(trial, 10 * points, None)
 
     def point() -> float:
+        guide.begin(trial, points, None)
         begun = time.perf_counter()
         for number in range(1, points + 1):
             guide.point(trial, LossPoint(number, None, number / 1e6, 1.0))
@@ -119,8 +123,8 @@ def decision_time(trials: int, points: int) -> Iterator[Row]:
         guide.ordered(waiting)
         return 1000 * (time.perf_counter() - begun)
 
-    yield alone(f"a loss point's decision, {trials} trials known", "ms", point, 5, versions("numpy"))
-    yield alone(f"the choice of the next of 500, {trials} trials known", "ms", choice, 5, versions("numpy"))
+    yield alone(f"{name}: a loss point's decision, {trials} trials known", "ms", point, 5, versions("numpy"))
+    yield alone(f"{name}: the choice of the next of 500, {trials} trials known", "ms", choice, 5, versions("numpy"))
 
 
 def synthetic(trials: int) -> dict[str, RecordedTrial]:

@@ -125,14 +125,22 @@ class CurveModel:
 
     def __init__(self) -> None:
         self._stages = [_Stage() for _ in STAGES]
+        self._places: set[tuple[float, ...]] = set()
+
+    def wants(self, place: Sequence[float]) -> bool:
+        """Whether a curve of this place would be learnt from: the first one is, of so many places."""
+        return len(self._places) < _MOST_CURVES and tuple(place) not in self._places
 
     def add(self, place: Sequence[float], progress: Array, losses: Array) -> None:
         """A curve that has come to its end, all finite; `progress` is the part of the run before each loss's end."""
         key = tuple(place)
+        if not self.wants(place):
+            return
+        self._places.add(key)
         for part, stage in zip(STAGES, self._stages, strict=True):
             count = max(_FEWEST_POINTS, int(np.searchsorted(progress, part * (1 + _LEAST), side="right")))
             level = level_of(losses[:count])
-            if level is None or count >= len(losses) or key in stage.inputs or len(stage.inputs) >= _MOST_CURVES:
+            if level is None or count >= len(losses):
                 continue
             rest = np.maximum(losses[count:], _LEAST)
             stage.inputs[key] = _input(place, level)

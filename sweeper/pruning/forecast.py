@@ -60,6 +60,10 @@ class ForecastPruner(AreaPruner):
         super().begin(trial, parameters, steps, images)
         self._courses[trial] = _Course()
 
+    def wants(self, trial: str) -> bool:
+        """Whether the curve of a complete trial would be learnt from."""
+        return trial in self.places and self._model.wants(self.places[trial])
+
     def ended(self, trial: str, curve: Sequence[LossPoint]) -> None:
         """A trial has ended, and counts no more among those that share the risk; of a complete one the curve."""
         self._ended += 1

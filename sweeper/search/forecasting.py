@@ -83,4 +83,5 @@ class ForecastGuide(AreaGuide):
             complete = one.state is TrialState.COMPLETED and not one.derived_from  # the source has told its curve
             if one.state is TrialState.PRUNED and one.trial not in self._stopped:
                 self._forecast.pruned_elsewhere()
-            self._forecast.ended(one.trial, (curve or self._curve_of(one.trial)) if complete else ())
+            wanted = complete and self._forecast.wants(one.trial)
+            self._forecast.ended(one.trial, (curve or self._curve_of(one.trial)) if wanted else ())
