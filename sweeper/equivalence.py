@@ -7,6 +7,7 @@ from typing import Any
 
 # Models of which a rank's share of a batch is all that it needs: no statistics over the batch (batch normalisation),
 # nothing drawn by rank (dropout).
+DECISIVE = {"model", "exchange.average", "schedule.linear_scaling", "augmentation.instances"}  # fields that are asked
 _ALIKE_ON_ALL_RANKS = ("alexnet-cifar", "mlp", "neuron")
 
 

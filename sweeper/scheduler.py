@@ -21,7 +21,7 @@ from sweeper.paths import checkpoints_folder, gang_log
 from sweeper.running import Running, ended_record, evaluation_record, gang_record, job_for, shape_of
 from sweeper.search import Guide
 from sweeper.search.guide import Enough
-from sweeper.seating import check_shapes, seats_for
+from sweeper.seating import Shape, check_shapes, seats_for
 from sweeper.slots import Slots
 from sweeper.spec import Limits
 from sweeper.store import Store, TrialRecord
@@ -88,6 +88,7 @@ class Scheduler:
         self._guide = guide or Guide()
         self._failures: Counter[str] = Counter()
         self._slots = Slots()
+        self._shared_shapes: set[Shape] = set()
         self._again: list[TrialRecord] = []
         self._over: deque[tuple[Running, Ended]] = deque()  # ended, and not recorded yet
         self._scheduler_id: str | None = None
@@ -218,7 +219,8 @@ class Scheduler:
         by_id = {trial.id: trial for trial in waiting}
         for trial_id, derived in self._guide.derived(list(by_id)).items():
             trial = by_id.pop(trial_id)
-            shares = self._need(trial) != seats_of(*shape_of(trial))
+            shape = shape_of(trial)
+            shares = shape in self._shared_shapes or self._need(trial) != seats_of(*shape)
             self._tell_end(derive(self._store, trial, derived, self._scheduler_id, oversubscribed=shares))
         for trial_id, reason in self._guide.given_up({t.id: t.parameters for t in by_id.values()}).items():
             self._tell_end(give_up(self._store, by_id.pop(trial_id), reason))
@@ -297,7 +299,7 @@ class Scheduler:
             case Ended():
                 running.trial = replace(trial, oversubscribed=trial.oversubscribed or happened.shared)
                 self._over.append((running, event))
-                self._leave_seats(trial)
+                self._leave_seats(running.trial)
             case Failed() if self._interrupts() > self._finish_running:
                 pass  # gangs are being ended: the trial counts as interrupted, and another attempt will tell
             case Failed():
@@ -340,6 +342,8 @@ class Scheduler:
         self._leave_seats(trial)
 
     def _leave_seats(self, trial: TrialRecord) -> None:
+        if trial.oversubscribed:
+            self._shared_shapes.add(shape_of(trial))  # the times of derived trials may come from it
         self._running.pop(trial.id, None)
         self._seats_freed = self._may_propose = True
 

@@ -22,7 +22,7 @@ from pydantic import (
 from engine.config import Number, PositiveFloat, PositiveInt, TrainingConfig
 from sweeper.command import CommandConfig, command_faults
 from sweeper.dimensions import Dimension, Interval, choices
-from sweeper.equivalence import sharing_faults
+from sweeper.equivalence import DECISIVE, sharing_faults
 from sweeper.errors import SpecError
 from sweeper.faults import describe_faults, show_name
 from sweeper.names import checked_name
@@ -211,9 +211,11 @@ class SweepSpec(_Strict):
     def _sharing_faults(self) -> list[str]:
         if isinstance(self.trial, CommandConfig):
             return ["reuse: equivalent is for the engine's own training, and trial is a command; remove it"]
-        found = sharing_faults(self.trial.model_dump(mode="json", exclude=set(self.space)))
-        if "model" in self.space:
-            found = [line for line in found if not line.startswith("model ")]
+        config = self.trial
+        for name in DECISIVE & self.space.keys():  # some trials may share though others do not
+            values = [replace_field(config, {name: value}, _Unrelated) for value in self.axes[name]]
+            config = min(values, key=lambda one: len(sharing_faults(one.model_dump(mode="json"))))
+        found = sharing_faults(config.model_dump(mode="json"))
         if self.search.method != "grid":
             found.append(f"search is {self.search.method}, whose points seldom share a global batch; use a grid")
         return [f"reuse: equivalent does not hold here: {line}, or remove reuse" for line in found]

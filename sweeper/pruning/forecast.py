@@ -17,7 +17,7 @@ import numpy as np
 
 from sweeper.curve import LossPoint
 from sweeper.pruning.area import AreaPruner
-from sweeper.pruning.curves import CurveModel, Rest, level_of, stage_of
+from sweeper.pruning.curves import Array, CurveModel, Rest, level_of, stage_of
 from sweeper.pruning.verdict import AreaVerdict
 
 # Relative deviation of the areas of a setting's seeds: 1.3 % is usual, 5.8 % was the most of 21 settings.
@@ -52,6 +52,7 @@ class ForecastPruner(AreaPruner):
     places: Mapping[str, Sequence[float]] = field(default_factory=dict)
     _model: CurveModel = field(default_factory=CurveModel)
     _courses: dict[str, _Course] = field(default_factory=dict)
+    _complete: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # curves, of which the model was told
     _spent: float = 0.0
     _ended: int = 0
 
@@ -59,6 +60,12 @@ class ForecastPruner(AreaPruner):
         """See `AreaPruner.begin`."""
         super().begin(trial, parameters, steps, images)
         self._courses[trial] = _Course()
+
+    def place_anew(self, places: Mapping[str, Sequence[float]]) -> None:
+        """Trials were added, and the places of all have changed with the ranges of their parameters."""
+        self.places, self._model = places, CurveModel()
+        for trial, (progress, losses) in self._complete.items():
+            self._model.add(places[trial], progress, losses)
 
     def wants(self, trial: str) -> bool:
         """Whether the curve of a complete trial would be learnt from."""
@@ -71,6 +78,7 @@ class ForecastPruner(AreaPruner):
         losses = np.array([point.loss for point in curve])
         if trial in self.places and len(curve) and curve[-1].step and np.isfinite(losses).all():
             progress = np.array([point.step for point in curve]) / curve[-1].step
+            self._complete[trial] = progress, losses
             self._model.add(self.places[trial], progress, losses)
 
     def pruned_elsewhere(self) -> None:

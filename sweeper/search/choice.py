@@ -42,7 +42,7 @@ def _sharing_guide(
     places = {trial.id: place_of(trial.planned) for trial in trials}
     sharing = SharedCurves(guide, stored_axis(sweep.over), places, curve_of)
     for trial in trials:
-        if trial.attempt and trial.state is TrialState.PENDING:
+        if trial.attempt and trial.state is TrialState.PENDING and not trial.oversubscribed:
             sharing.recall(trial.id)
     return sharing
 

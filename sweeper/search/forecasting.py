@@ -57,7 +57,7 @@ class ForecastGuide(AreaGuide):
         by_workers = sorted(waiting, key=lambda trial: -waiting[trial].get(WORKERS, 1))
         ordered = super().ordered({trial: waiting[trial] for trial in by_workers})
         if len(self._trials) > known:
-            self._forecast.places = {**self._points_of(), **self._forecast.places}
+            self._forecast.place_anew(self._points_of())
         return ordered
 
     def begin(self, trial: str, steps: int | None, images: int | None) -> None:
@@ -76,12 +76,15 @@ class ForecastGuide(AreaGuide):
 
     def learn(self, candidates: Iterable[Candidate]) -> None:
         """See `Guide.learn`."""
+        candidates = list(candidates)
         new = [one for one in candidates if one.state.ended and one.trial not in self._known]
-        super().learn(new)
+        super().learn(candidates)
         for one in new:
             curve = self._curves.pop(one.trial, [])
+            if curve and curve[-1].seconds != one.seconds:
+                curve = []  # of an attempt that was given to another scheduler, which has ended it
             complete = one.state is TrialState.COMPLETED and not one.derived_from  # the source has told its curve
-            if one.state is TrialState.PRUNED and one.trial not in self._stopped:
+            if one.state is TrialState.PRUNED and one.seconds and one.trial not in self._stopped:
                 self._forecast.pruned_elsewhere()
             wanted = complete and self._forecast.wants(one.trial)
             self._forecast.ended(one.trial, (curve or self._curve_of(one.trial)) if wanted else ())

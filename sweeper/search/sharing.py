@@ -54,7 +54,7 @@ class SharedCurves(GuideAround):
         for trial, place in places.items():
             if place.curve is not None:
                 self._classes.setdefault(place.curve, []).append(trial)
-        self._paces: dict[Hashable, tuple[int, float]] = {}  # by cell: windows, and seconds a step
+        self._paces: dict[Hashable, float] = {}  # seconds a step, by cell
         self._ended: dict[str, TrialState] = {}
         self._sources: dict[Hashable, str] = {}  # by class, the trial that has run to its end
         self._runs: dict[str, _Run] = {}
@@ -107,6 +107,7 @@ class SharedCurves(GuideAround):
 
     def failed(self, trial: str) -> None:
         """See `Guide.failed`."""
+        self._runs.pop(trial, None)
         for other in self._open(trial):
             self._inner.failed(other)
 
@@ -128,7 +129,7 @@ class SharedCurves(GuideAround):
             source = self._sources.get(place.curve) if place else None
             if place and source and self._is_timed(trial):
                 run = self._runs.get(source)
-                points = run.points if run and not run.timing else self._curve_of(source)
+                points = run.points if run else self._curve_of(source)
                 found[trial] = Derived(source, [self._at_pace_of(trial, point) for point in points])
         return found
 
@@ -148,8 +149,12 @@ class SharedCurves(GuideAround):
         if place.curve is not None:
             self._sources.setdefault(place.curve, trial)
         run = self._runs.get(trial)
-        whole = candidate.state is TrialState.COMPLETED
-        self._time(trial, run.points if run else self._curve_of(trial), whole=whole)
+        if run and (run.timing or not run.points or run.points[-1].seconds != candidate.seconds):
+            del self._runs[trial]  # of an attempt that was given to another scheduler, which has ended it
+            run = None
+        if not candidate.oversubscribed:
+            whole = candidate.state is TrialState.COMPLETED
+            self._time(trial, run.points if run else self._curve_of(trial), whole=whole)
 
     def _timers(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """A waiting trial for each cell whose time is not known and wanted, most workers first."""
@@ -177,8 +182,7 @@ class SharedCurves(GuideAround):
     def _seconds_a_step(self, trial: str) -> tuple[bool, float, int]:
         """By which the fastest of a class is found: all take as many steps. Unknown, most workers count as fastest."""
         place = self._places[trial]
-        _, pace = self._paces.get(place.cell, (0, 0.0))
-        return (place.workers in self._barred, pace, -place.workers)
+        return (place.workers in self._barred, self._paces.get(place.cell, 0.0), -place.workers)
 
     def _is_running(self, curve: Hashable, waiting: Mapping[str, Mapping[str, Any]]) -> bool:
         return any(self._runs_now(t, waiting) and not self._only_times(t) for t in self._classes.get(curve, ()))
@@ -208,7 +212,7 @@ class SharedCurves(GuideAround):
         run.told[other] = len(run.points)
 
     def _at_pace_of(self, trial: str, point: LossPoint) -> LossPoint:
-        _, pace = self._paces[self._places[trial].cell]
+        pace = self._paces[self._places[trial].cell]
         return LossPoint(point.step, point.images, point.step * pace, point.loss)
 
     def _is_timed(self, trial: str) -> bool:
@@ -219,15 +223,14 @@ class SharedCurves(GuideAround):
 
         Of one that is not `whole`, only once the deviation of that mean is small.
         """
-        cell = self._places[trial].cell
-        known, _ = self._paces.get(cell, (0, 0.0))
-        windows = len(points) - 1
-        if windows <= known or windows < (1 if whole else _FEWEST_WINDOWS):
+        cell, windows = self._places[trial].cell, len(points) - 1
+        # What is known stays: runs were pruned by it.
+        if cell in self._paces or windows < (1 if whole else _FEWEST_WINDOWS):
             return
-        if not known and not whole and windows < _MOST_WINDOWS:
+        if not whole and windows < _MOST_WINDOWS:
             paces = [(b.seconds - a.seconds) / max(1, b.step - a.step) for a, b in itertools.pairwise(points)]
             mean = fmean(paces)
             if mean <= 0 or stdev(paces) / math.sqrt(windows) > _SURE * mean:
                 return
         seconds = points[-1].seconds - points[0].seconds
-        self._paces[cell] = (windows, seconds / max(1, points[-1].step - points[0].step))
+        self._paces[cell] = seconds / max(1, points[-1].step - points[0].step)

@@ -14,7 +14,9 @@ from benchmarks.recorded import RecordedTrial, Sweep, grid_winners, read_recorde
 from benchmarks.search import parameters_of, prune_area, prune_forecast, share, synthetic
 from sweeper.curve import LossPoint
 from sweeper.search import AreaGuide, Guide
+from sweeper.search.forecasting import ForecastGuide
 from sweeper.search.order import BestFirst
+from sweeper.trial import TrialState
 
 
 def made_up(order: random.Random) -> dict[str, RecordedTrial]:
@@ -240,3 +242,31 @@ def test_after_ten_that_diverged_a_good_one_wins(name: str) -> None:
     for together in (1, 3):
         found = replay(sweep, GUIDES[name](sweep, 1.0), 1.0, together, seed=0)
         assert found.winners == {(1,): "t10"}
+
+
+def test_forecasts_go_on_when_trials_of_other_kinds_and_ranges_are_added() -> None:
+    sweep = synthetic(60)
+    guide = prune_forecast(sweep, 1.0)
+    guide.learn([one.candidate(trial) for trial, one in sweep.items()])
+    new = {
+        f"new-{rate}-{kind}": {"workers": 1, "batch_size": 16, "learning_rate": rate, "model": kind}
+        for rate in (5.0, 6.0)
+        for kind in ("one", "other")
+    }
+    guide.ordered(new)
+    assert isinstance(guide, ForecastGuide)
+    places = guide._points_of()
+    assert len({places[trial] for trial in new}) == 4
+    assert not {places[trial] for trial in new} & {places[trial] for trial in sweep}
+    for trial in new:
+        guide.begin(trial, 100, None)
+        for n in range(1, 101):
+            guide.point(trial, LossPoint(n, None, 0.01 * n, 2.0))
+
+
+def test_trials_that_never_began_take_nothing_of_the_risk() -> None:
+    sweep = synthetic(60)
+    guide = prune_forecast(sweep, 1.0)
+    guide.learn([one.candidate(trial, 0, TrialState.PRUNED) for trial, one in list(sweep.items())[:30]])
+    assert isinstance(guide, ForecastGuide)
+    assert guide._forecast._spent == 0.0

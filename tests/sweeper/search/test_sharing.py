@@ -205,3 +205,34 @@ def test_a_run_that_diverged_at_once_times_nothing() -> None:
     guide.learn([ended("a", curve, TrialState.DIVERGED)])
     assert guide.derived(rest("a")) == {}  # b's own steps are to be timed first
     assert guide.ordered(rest("a"))[0] == "b"
+
+
+def test_what_another_scheduler_has_ended_is_derived_from_its_points_and_not_from_a_part_that_ran_here() -> None:
+    whole = points(0.5, 40)
+    guide = sharing({"a": whole, "b": points(2.0)})
+    guide.recall("a")
+    guide.recall("b")
+    guide.ordered(WAITING)
+    run(guide, "a", whole[:20])
+    guide.learn([ended("a", whole)])
+    assert len(guide.derived(rest("a"))["b"].points) == 40
+
+
+def test_the_time_of_a_step_stays_what_runs_were_pruned_by() -> None:
+    guide = sharing({"a": points(0.5), "b": points(2.0)})
+    guide.recall("a")
+    guide.recall("b")
+    guide.ordered(WAITING)
+    run(guide, "a", points(0.5, 40))
+    guide.learn([ended("a", points(0.5, 40)), RecordedTrial({"workers": 1}, points(2.1, 40)).candidate("c")])
+    assert guide.derived(rest("a"))["b"].points[-1].seconds == 80.0
+
+
+def test_times_of_ranks_that_shared_their_cores_are_not_learnt_from_what_has_ended() -> None:
+    guide = sharing({"b": points(2.0, 20)})
+    guide.learn([ended("b", points(2.0, 20))._replace(oversubscribed=True)])
+    assert guide.ordered(rest("b"))[0] == "a"
+    guide = sharing({"a": points(0.5, 20), "b": points(2.0, 20)})
+    guide.recall("a")
+    guide.learn([ended("b", points(2.0, 20))._replace(oversubscribed=True)])
+    assert guide.derived(rest("b")).keys() == {"a"}
