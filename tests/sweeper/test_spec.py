@@ -352,3 +352,31 @@ def test_whatever_is_written_is_planned_or_refused_line_by_line(fields: dict[str
 @pytest.mark.parametrize("name", ['实验 #1/日本 "x" <b>', "a\u3000b\u00a0c", "👩\u200d🔬", "$x$", "-"])
 def test_names_of_every_language_do(name: str) -> None:
     assert parse_spec(written(name=name)).name == name
+
+
+@pytest.mark.parametrize(
+    ("fields", "fault"),
+    [
+        ({"trial": {"model": "vgg11"}}, "model vgg11 may learn otherwise from shares of a batch; use one of "),
+        (
+            {"trial": {"exchange": {"average": "weights"}}},
+            "exchange.average is weights; use gradients, or remove reuse",
+        ),
+        ({"search": "random", "trials": 2}, "search is random, whose points seldom share a global batch; use a grid"),
+    ],
+)
+def test_shared_curves_are_refused_where_they_do_not_hold(fields: dict[str, Any], fault: str) -> None:
+    (found,) = faults(written(reuse="equivalent", **fields))
+    assert found.startswith(f"reuse: equivalent does not hold here: {fault}")
+
+
+def test_shared_curves_of_a_command_are_refused() -> None:
+    trial = {"command": ["train", "{batch_size}"]}
+    assert faults(written(reuse="equivalent", trial=trial)) == [
+        "reuse: equivalent is for the engine's own training, and trial is a command; remove it"
+    ]
+
+
+def test_curves_may_be_shared_by_some_values_of_a_swept_field() -> None:
+    space = {"batch_size": [16, 32], "exchange.average": ["weights", "gradients"], "model": ["vgg11", "mlp"]}
+    assert parse_spec(written(reuse="equivalent", space=space)).reuse == "equivalent"
