@@ -81,9 +81,11 @@ class GPInContext(GPSampler):
         candidates = space.sample_normalized_params(_CANDIDATES, generator)
         columns = {number: self._fixed[name] for number, name in enumerate(self._names) if name in self._fixed}
         for column, value in columns.items():
-            name = self._names[column]
-            here = next(row for row in candidates if space.get_unnormalized_param(row)[name] == value)
-            candidates[:, column] = here[column]
+            name, drawn = self._names[column], candidates
+            # Of many groups one may be in none of so many candidates: then in the next ones.
+            while not (here := [row for row in drawn if space.get_unnormalized_param(row)[name] == value]):
+                drawn = space.sample_normalized_params(_CANDIDATES, generator)
+            candidates[:, column] = here[0][column]
         best = candidates[int(np.argmax(acqf.eval_acqf_no_grad(candidates)))]
         near = np.tile(best, (_CANDIDATES, 1))
         moved = [number for number in space.continuous_indices if number not in columns]
