@@ -12,7 +12,7 @@ from sweeper.errors import NotFoundError, SpecError
 from sweeper.names import LONGEST
 from sweeper.spec import SweepSpec
 from sweeper.store import Store, SweepRecord, TrialRecord
-from sweeper.trial import TrialSpec, TrialState
+from sweeper.trial import TrialState
 
 _ENDING = "-check"
 
@@ -58,11 +58,6 @@ def check_answer(
         "largest_area_difference": _largest(rows, "area_difference"),
         "largest_loss_difference": _largest(rows, "loss_difference"),
     }
-
-
-def planned(trials: Sequence[TrialRecord]) -> list[TrialSpec]:
-    """These as they were planned."""
-    return [trial.planned for trial in trials]
 
 
 def _compared(store: Store, derived: TrialRecord, trained: TrialRecord) -> dict[str, Any]:

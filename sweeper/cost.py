@@ -16,7 +16,7 @@ from sweeper.space import WORKERS
 from sweeper.spec import DOLLARS, Resources
 from sweeper.store import Store, SweepRecord, TrialRecord
 
-_SECONDS_PER_HOUR = 3600.0
+SECONDS_PER_HOUR = 3600.0
 
 
 def rate_of(sweep: SweepRecord) -> float | None:
@@ -49,7 +49,7 @@ def stored_axis(over: str) -> str:
 
 def dollars_per_second(parameters: Mapping[str, Any], rate: float) -> float:
     """What a second of a trial costs, with all its workers."""
-    return float(rate * parameters[WORKERS] / _SECONDS_PER_HOUR)
+    return float(rate * parameters[WORKERS] / SECONDS_PER_HOUR)
 
 
 def over_dollars(candidate: Candidate, rate: float) -> Candidate:
@@ -86,4 +86,4 @@ def bill(store: Store, sweep: SweepRecord, trials: Iterable[TrialRecord], rate: 
         seconds = {trial.id: trial.seconds or 0.0 for trial in trials}
     else:
         seconds = store.attempt_seconds(sweep.id)
-    return {t.id: seconds.get(t.id, 0.0) * t.workers * rate / _SECONDS_PER_HOUR for t in trials}
+    return {t.id: seconds.get(t.id, 0.0) * t.workers * rate / SECONDS_PER_HOUR for t in trials}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+DECISIVE = {"model", "exchange.average", "schedule.linear_scaling", "augmentation.instances"}  # fields that are asked
 # Models of which a rank's share of a batch is all that it needs: no statistics over the batch (batch normalisation),
 # nothing drawn by rank (dropout).
-DECISIVE = {"model", "exchange.average", "schedule.linear_scaling", "augmentation.instances"}  # fields that are asked
 _ALIKE_ON_ALL_RANKS = ("alexnet-cifar", "mlp", "neuron")
 
 

@@ -33,6 +33,11 @@ def shape_of(trial: TrialRecord) -> Shape:
     return trial.workers, trial.resources["cpus_per_worker"], trial.resources["gpus_per_worker"]
 
 
+def must_share(trial: TrialRecord, need: Seats) -> bool:
+    """Whether a gang that gets `need` has less than its ranks ask for."""
+    return need != seats_of(*shape_of(trial))
+
+
 def job_for(trial: TrialRecord, need: Seats, limits: Limits) -> Job:
     """What the executor is to run for a claimed trial, whose gang gets `need`."""
     workers, cpus, gpus = shape_of(trial)
@@ -42,7 +47,7 @@ def job_for(trial: TrialRecord, need: Seats, limits: Limits) -> Job:
         workers=workers,
         cpus_per_worker=cpus,
         gpus_per_worker=gpus,
-        granted=None if need == seats_of(workers, cpus, gpus) else (need.cpus, need.gpus),
+        granted=(need.cpus, need.gpus) if must_share(trial, need) else None,
         config=trial.config,
         log=str(gang_log(trial.id, trial.attempt)),
         limit_s=limits.trial_seconds,

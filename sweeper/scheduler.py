@@ -15,10 +15,10 @@ from typing import Protocol
 from engine.protocol import Ended, Evaluated, Failed, Point, Ready, Started
 from sweeper.curve import LossPoint, summarize
 from sweeper.errors import LostTrialError, StoreError
-from sweeper.gangs.base import Capacity, Executor, JobEvent, Seats, seats_of
+from sweeper.gangs.base import Capacity, Executor, JobEvent, Seats
 from sweeper.owner import is_gone, this_machine, this_process
 from sweeper.paths import checkpoints_folder, gang_log
-from sweeper.running import Running, ended_record, evaluation_record, gang_record, job_for, shape_of
+from sweeper.running import Running, ended_record, evaluation_record, gang_record, job_for, must_share, shape_of
 from sweeper.search import Guide
 from sweeper.search.guide import Enough
 from sweeper.seating import Shape, check_shapes, seats_for
@@ -219,8 +219,7 @@ class Scheduler:
         by_id = {trial.id: trial for trial in waiting}
         for trial_id, derived in self._guide.derived(list(by_id)).items():
             trial = by_id.pop(trial_id)
-            shape = shape_of(trial)
-            shares = shape in self._shared_shapes or self._need(trial) != seats_of(*shape)
+            shares = shape_of(trial) in self._shared_shapes or must_share(trial, self._need(trial))
             self._tell_end(derive(self._store, trial, derived, self._scheduler_id, oversubscribed=shares))
         for trial_id, reason in self._guide.given_up({t.id: t.parameters for t in by_id.values()}).items():
             self._tell_end(give_up(self._store, by_id.pop(trial_id), reason))

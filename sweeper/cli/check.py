@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from sweeper.checking import check_answer, planned, sample_derived, spec_of_check
+from sweeper.checking import check_answer, sample_derived, spec_of_check
 from sweeper.cli.executing import Execution, execute, execution_options, prepare
 from sweeper.cli.options import json_option, print_json, store_option
 from sweeper.cli.tables import measure, parameter, print_table
@@ -28,7 +28,7 @@ def check(sweep: str, sample: int, seed: int, execution: Execution, store_url: s
     with closing(open_store(store_url, create=False)) as store:
         found = store.find_sweep(sweep)
         derived = sample_derived(store, found, sample, seed)
-        trials, spec = planned(derived), spec_of_check(found)
+        trials, spec = [trial.planned for trial in derived], spec_of_check(found)
         prepare(trials, execution)
         checked = execute(store, trials, execution, Console(stderr=as_json), lambda: store.add_sweep(spec, trials))
         answer = check_answer(store, found, derived, checked)

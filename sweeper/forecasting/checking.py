@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import NamedTuple
 
-from sweeper.forecasting.forecast import SECONDS_PER_HOUR, Forecaster, Prediction
+from sweeper.cost import SECONDS_PER_HOUR
+from sweeper.forecasting.forecast import Forecaster, Prediction
 from sweeper.forecasting.runs import Run, Setting
 from sweeper.spec import DOLLARS
 

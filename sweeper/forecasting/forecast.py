@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
+from sweeper.cost import SECONDS_PER_HOUR
 from sweeper.forecasting.curves import Curves, PredictedCurve
 from sweeper.forecasting.estimate import Estimate
 from sweeper.forecasting.runs import Run, Setting
@@ -12,7 +13,6 @@ from sweeper.forecasting.step_time import Cell, StepTimes, cells_of
 from sweeper.spec import DOLLARS
 
 _PROMISING = 0.5  # chance to qualify, from which on a setting is ranked
-SECONDS_PER_HOUR = 3600.0
 
 
 @dataclass(frozen=True)

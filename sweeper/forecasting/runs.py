@@ -11,14 +11,14 @@ from engine.config import TrainingConfig
 from sweeper.equivalence import sharing_faults
 from sweeper.errors import SpecError
 from sweeper.plan import effective
-from sweeper.search.places import without
+from sweeper.search.places import NOT_OF_THE_CURVE, NOT_OF_THE_TIME, without
 from sweeper.space import SEED, WORKERS
 from sweeper.store.records import SweepRecord, TrialRecord
 from sweeper.trial import TrialState
 
 _SIZES = ("batch_size", "global_batch_size")
-_NOT_OF_THE_CURVE = (*_SIZES, "learning_rate", "seed", "exchange", "evaluate_every", "checkpoint_every")
-_NOT_OF_THE_TIME = (*_SIZES, "learning_rate", "seed", "schedule", "initial_weights")
+_NOT_OF_THE_CURVE = (*_SIZES, "learning_rate", "seed", *NOT_OF_THE_CURVE)
+_NOT_OF_THE_TIME = (*_SIZES, *NOT_OF_THE_TIME)
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,7 @@ class Unlikely:
 class _Course:
     """A running trial's curve, and the last stage at which it was looked at."""
 
-    losses: list[float] = field(default_factory=list)
-    positions: list[tuple[int, float]] = field(default_factory=list)  # steps and seconds
+    points: list[LossPoint] = field(default_factory=list)
     looked_at: int = -1
 
 
@@ -67,6 +66,11 @@ class ForecastPruner(AreaPruner):
         for trial, (progress, losses) in self._complete.items():
             self._model.add(places[trial], progress, losses)
 
+    def seen(self, trial: str) -> Sequence[LossPoint]:
+        """The points of a trial's latest attempt here, until `ended`."""
+        course = self._courses.get(trial)
+        return course.points if course else ()
+
     def wants(self, trial: str) -> bool:
         """Whether the curve of a complete trial would be learnt from."""
         return trial in self.places and self._model.wants(self.places[trial])
@@ -91,12 +95,11 @@ class ForecastPruner(AreaPruner):
         course, running = self._courses.get(trial), self._running.get(trial)
         if hopeless or course is None or running is None or self._off or not math.isfinite(point.loss):
             return hopeless
-        course.losses.append(point.loss)
-        course.positions.append((point.step, point.seconds))
+        course.points.append(point)
         stage = stage_of(point.step / running.steps) if running.steps else None
         if stage is None or stage <= course.looked_at or trial not in self.places:
             return None
-        level = level_of(course.losses)
+        level = level_of([one.loss for one in course.points])
         course.looked_at = stage if level else course.looked_at
         rest = self._model.rest(self.places[trial], stage, level) if level else None
         return self._judge(trial, course, rest) if rest else None
@@ -109,7 +112,11 @@ class ForecastPruner(AreaPruner):
         if needed and left > 0:
             limit = math.log(max((needed.area - running.area) / left, 1e-12))
             wins = rest.mean.chance(limit, math.hypot(pace_deviation, _SEEDS_DIFFER if needed.waiting else 0.0))
-        if self.threshold is not None and self.threshold > 0 and min(course.losses) > self.threshold:
+        if (
+            self.threshold is not None
+            and self.threshold > 0
+            and min(one.loss for one in course.points) > self.threshold
+        ):
             qualifies = rest.lowest.chance(math.log(self.threshold))
         chance = min(wins, qualifies)
         if chance >= (self.risk - self._spent) / max(1, len(self.places) - self._ended):
@@ -127,8 +134,8 @@ class ForecastPruner(AreaPruner):
         running = self._running[trial]
         if self.over in ("images", "steps"):
             return self._left(running), 0.0
-        (first, begun), (last, now) = course.positions[0], course.positions[-1]
-        steps, seconds = np.diff(np.array(course.positions, dtype=float), axis=0).T
-        pace = (now - begun) / max(1, last - first)
+        first, last = course.points[0], course.points[-1]
+        steps, seconds = np.diff(np.array([(one.step, one.seconds) for one in course.points], dtype=float), axis=0).T
+        pace = (last.seconds - first.seconds) / max(1, last.step - first.step)
         deviation = float(np.std(seconds / np.maximum(steps, 1)) / pace / math.sqrt(len(steps))) if pace > 0 else 0.0
-        return running.scale * max(0, (running.steps or 0) - last) * pace, deviation
+        return running.scale * max(0, (running.steps or 0) - last.step) * pace, deviation

@@ -22,12 +22,13 @@ def guide_for(
 ) -> Guide:
     """What the sweep's spec asks for; `curve_of` gives the points of a trial that has ended."""
     trials = list(trials)
-    guide = _pruning_guide(sweep, trials, curve_of)
+    repeats = repeats_of(sweep.spec)
+    rate = rate_of(sweep) if sweep.over == DOLLARS else None
+    guide = _pruning_guide(sweep, trials, curve_of, repeats, rate)
     if reuse_of(sweep.spec) == "equivalent":
         guide = _sharing_guide(guide, sweep, trials, curve_of)
-    repeats = repeats_of(sweep.spec)
     if isinstance(repeats, Race):
-        return RacingGuide(guide, repeats, sweep, trials, rate_of(sweep) if sweep.over == DOLLARS else None)
+        return RacingGuide(guide, repeats, sweep, trials, rate)
     if not search_of(sweep.spec).learns:
         return guide
     from sweeper.search.proposing import ProposingGuide  # loads what samples
@@ -48,7 +49,11 @@ def _sharing_guide(
 
 
 def _pruning_guide(
-    sweep: SweepRecord, trials: Sequence[TrialRecord], curve_of: Callable[[str], Sequence[LossPoint]]
+    sweep: SweepRecord,
+    trials: Sequence[TrialRecord],
+    curve_of: Callable[[str], Sequence[LossPoint]],
+    repeats: int | Race,
+    rate: float | None,
 ) -> Guide:
     prune = prune_of(sweep.spec)
     if prune.method == "none":
@@ -60,8 +65,6 @@ def _pruning_guide(
         images = {trial.id: trial.config["images"] for trial in trials if "images" in trial.config}
         return LossGuide(prune.method, parameters, stored_axis(sweep.over), sweep.group_by, curve_of, images)
     objective = (sweep.threshold, sweep.over, sweep.group_by, prune.floor)
-    rate = rate_of(sweep) if sweep.over == DOLLARS else None
-    repeats = repeats_of(sweep.spec)
     if prune.method == "area":
         return AreaGuide(parameters, *objective, repeats=repeats, rate=rate)
     from sweeper.search.forecasting import ForecastGuide  # loads scikit-learn

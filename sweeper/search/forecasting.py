@@ -10,7 +10,7 @@ from sweeper.pruning.forecast import ForecastPruner
 from sweeper.pruning.verdict import Verdict
 from sweeper.ranking import Candidate
 from sweeper.repeats import Race
-from sweeper.search.guide import AreaGuide
+from sweeper.search.guide import AreaGuide, has_ended_with
 from sweeper.search.order import places_of
 from sweeper.space import WORKERS
 from sweeper.trial import TrialState
@@ -38,7 +38,6 @@ class ForecastGuide(AreaGuide):
     ) -> None:
         self._risk, self._curve_of, self._shared = risk, curve_of, shared
         super().__init__(trials, threshold, over, group_by, floor, **others)
-        self._curves: dict[str, list[LossPoint]] = {}
         self._stopped: set[str] = set()
 
     def _make_pruner(self, over: str, floor: float, repeats: int | Race) -> ForecastPruner:
@@ -60,15 +59,8 @@ class ForecastGuide(AreaGuide):
             self._forecast.place_anew(self._points_of())
         return ordered
 
-    def begin(self, trial: str, steps: int | None, images: int | None) -> None:
-        """See `Guide.begin`."""
-        super().begin(trial, steps, images)
-        self._curves[trial] = []
-
     def point(self, trial: str, point: LossPoint) -> Verdict | None:
         """See `Guide.point`."""
-        if trial in self._curves:
-            self._curves[trial].append(point)
         verdict = super().point(trial, point)
         if verdict:
             self._stopped.add(trial)
@@ -80,11 +72,11 @@ class ForecastGuide(AreaGuide):
         new = [one for one in candidates if one.state.ended and one.trial not in self._known]
         super().learn(candidates)
         for one in new:
-            curve = self._curves.pop(one.trial, [])
-            if curve and curve[-1].seconds != one.seconds:
-                curve = []  # of an attempt that was given to another scheduler, which has ended it
+            seen = self._forecast.seen(one.trial)
             complete = one.state is TrialState.COMPLETED and not one.derived_from  # the source has told its curve
             if one.state is TrialState.PRUNED and one.seconds and one.trial not in self._stopped:
                 self._forecast.pruned_elsewhere()
-            wanted = complete and self._forecast.wants(one.trial)
-            self._forecast.ended(one.trial, (curve or self._curve_of(one.trial)) if wanted else ())
+            curve: Sequence[LossPoint] = ()
+            if complete and self._forecast.wants(one.trial):
+                curve = seen if has_ended_with(seen, one) else self._curve_of(one.trial)
+            self._forecast.ended(one.trial, curve)

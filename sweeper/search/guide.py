@@ -37,6 +37,11 @@ class Enough:
         return self.words
 
 
+def has_ended_with(points: Sequence[LossPoint], candidate: Candidate) -> bool:
+    """Whether a trial's end is that of the points seen here, not of an attempt that others have made since."""
+    return bool(points) and points[-1].seconds == candidate.seconds
+
+
 class Guide:
     """The order of the plan, and every trial to its end."""
 

@@ -20,8 +20,8 @@ class Place(NamedTuple):
 
 
 # Of a config, what neither changes the losses nor which images are seen when, and what does not change a step's time.
-_NOT_OF_THE_CURVE = ("exchange", "evaluate_every", "checkpoint_every")
-_NOT_OF_THE_TIME = ("learning_rate", "schedule", "initial_weights", "seed")
+NOT_OF_THE_CURVE = ("exchange", "evaluate_every", "checkpoint_every")
+NOT_OF_THE_TIME = ("learning_rate", "schedule", "initial_weights", "seed")
 
 
 def curves_are_shared(config: Mapping[str, Any]) -> bool:
@@ -36,8 +36,8 @@ def curves_are_shared(config: Mapping[str, Any]) -> bool:
 def place_of(trial: TrialSpec) -> Place:
     """A trial's class and cell, as digests of what decides them."""
     config = effective(trial.config, trial.workers)
-    curve = without(config, _NOT_OF_THE_CURVE) if curves_are_shared(trial.config.model_dump(mode="json")) else None
-    return Place(curve, f"{trial.workers} {without(config, _NOT_OF_THE_TIME)}", trial.workers)
+    curve = without(config, NOT_OF_THE_CURVE) if curves_are_shared(trial.config.model_dump(mode="json")) else None
+    return Place(curve, f"{trial.workers} {without(config, NOT_OF_THE_TIME)}", trial.workers)
 
 
 def without(config: Mapping[str, Any], names: tuple[str, ...]) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 from sweeper.curve import LossPoint
 from sweeper.pruning.verdict import Verdict
 from sweeper.ranking import Candidate
-from sweeper.search.guide import Derived, Enough, Guide, GuideAround
+from sweeper.search.guide import Derived, Enough, Guide, GuideAround, has_ended_with
 from sweeper.search.places import Place
 from sweeper.trial import TrialState
 
@@ -29,11 +29,9 @@ _SURE = 0.005  # relative deviation of that time's mean, at which it is known we
 
 @dataclass
 class _Run:
-    """A run of a trial: the points so far, its length, and whether it is only for the time of its steps."""
+    """A run of a trial: the points so far, and whether it is only for the time of its steps."""
 
     timing: bool
-    steps: int | None = None
-    images: int | None = None
     points: list[LossPoint] = field(default_factory=list)
     told: dict[str, int] = field(default_factory=dict)  # points that were told of each trial of the class
     verdicts: dict[str, Verdict] = field(default_factory=dict)
@@ -83,7 +81,7 @@ class SharedCurves(GuideAround):
 
     def begin(self, trial: str, steps: int | None, images: int | None) -> None:
         """See `Guide.begin`; so begin all of the class that have not ended."""
-        run = self._runs[trial] = _Run(trial in self._times_only, steps, images)
+        run = self._runs[trial] = _Run(trial in self._times_only)
         if not run.timing:
             for other in self._open(trial):
                 self._inner.begin(other, steps, images)
@@ -149,8 +147,8 @@ class SharedCurves(GuideAround):
         if place.curve is not None:
             self._sources.setdefault(place.curve, trial)
         run = self._runs.get(trial)
-        if run and (run.timing or not run.points or run.points[-1].seconds != candidate.seconds):
-            del self._runs[trial]  # of an attempt that was given to another scheduler, which has ended it
+        if run and (run.timing or not has_ended_with(run.points, candidate)):
+            del self._runs[trial]
             run = None
         if not candidate.oversubscribed:
             whole = candidate.state is TrialState.COMPLETED
