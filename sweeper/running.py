@@ -15,6 +15,12 @@ from sweeper.spec import Limits
 from sweeper.store import EvaluationRecord, GangRecord, TrialRecord
 from sweeper.trial import TrialState
 
+STATE_OF = {  # what a trial comes to, by what its ranks say
+    "completed": TrialState.COMPLETED,
+    "diverged": TrialState.DIVERGED,
+    "stopped": TrialState.CANCELLED,
+}
+
 
 @dataclass
 class Running:

@@ -10,15 +10,24 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from engine.protocol import Ended, Evaluated, Failed, Point, Ready, Started
 from sweeper.curve import LossPoint, summarize
 from sweeper.errors import LostTrialError, StoreError
 from sweeper.gangs.base import Capacity, Executor, JobEvent, Seats
+from sweeper.observer import Observer
 from sweeper.owner import is_gone, this_machine, this_process
 from sweeper.paths import checkpoints_folder, gang_log
-from sweeper.running import Running, ended_record, evaluation_record, gang_record, job_for, must_share, shape_of
+from sweeper.running import (
+    STATE_OF,
+    Running,
+    ended_record,
+    evaluation_record,
+    gang_record,
+    job_for,
+    must_share,
+    shape_of,
+)
 from sweeper.search import Guide
 from sweeper.search.guide import Enough
 from sweeper.seating import Shape, check_shapes, seats_for
@@ -34,27 +43,6 @@ _POLL_S = 0.5
 _FLUSH_S = 1.0
 _LOOK_ROUND_S = 5.0  # between two looks at what others do: the lease is a minute
 INTERRUPTED = "interrupted"
-_STATES = {
-    "completed": TrialState.COMPLETED,
-    "diverged": TrialState.DIVERGED,
-    "stopped": TrialState.CANCELLED,
-}
-
-
-class Observer(Protocol):
-    """Who watches a sweep; called from the scheduler's thread, in the order of what happens."""
-
-    def trial_started(self, trial: TrialRecord) -> None:
-        """A trial was claimed and its gang asked for."""
-
-    def point_reported(self, trial: TrialRecord, point: LossPoint) -> None:
-        """A running trial reported a loss point."""
-
-    def trial_ended(self, trial: TrialRecord) -> None:
-        """A trial is over; the record is as the store has it now."""
-
-    def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
-        """A trial's attempt has failed, and the trial waits for its next one."""
 
 
 class Scheduler:
@@ -234,7 +222,9 @@ class Scheduler:
 
     def _propose(self, sweep_id: str) -> list[TrialRecord]:
         """Add to the sweep what the guide thinks of next, where seats are free for it; the trials that wait then."""
-        if not self._may_propose or self._free().cpus < 1 or self._store.stop_is_asked(sweep_id):
+        if not (self._guide.proposes and self._may_propose):
+            return []
+        if self._free().cpus < 1 or self._store.stop_is_asked(sweep_id):
             return []
         if self._guide.over:
             self._guide.learn(self._store.candidates(sweep_id, self._guide.over))  # others may propose as well
@@ -354,7 +344,7 @@ class Scheduler:
             elif event.outcome == "stopped" and running.verdict:
                 self._finish(running, TrialState.PRUNED, str(running.verdict), phases=event.phases)
             else:
-                self._finish(running, _STATES[event.outcome], event.reason, phases=event.phases)
+                self._finish(running, STATE_OF[event.outcome], event.reason, phases=event.phases)
             self._over.popleft()
 
     def _may_try_again(self, trial: TrialRecord) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from sweeper.cli.standing import doubtful_trials, extremes_answer, separation_answer, setting_answer
@@ -114,36 +114,14 @@ def best_answer(
         raise SpecError([f"--threshold: {limit} is not finite; give a loss, such as 1.8"])
     groups = best_per_group(trials, limit, names)
     accuracies, prune = _accuracies(store, sweep), prune_of(sweep.spec)
-    settled = (
-        axis == sweep.over
-        and prune.method not in BY_LOSS
-        and set(names) <= set(sweep.group_by)
-        and (limit == sweep.threshold or not (gives_seeds(repeats) or _is_stricter(limit, sweep.threshold)))
-        and _holds(sweep, groups)
-        and _as_planned(trials, repeats)
-    )
+    settled = _is_asked_as_pruned(sweep, axis, names, limit) and _holds(sweep, groups) and _as_planned(trials, repeats)
     return {
         **_heading(sweep),
         "over": axis,
         "threshold": limit,
         "risk": prune.risk if prune.method == "forecast" else 0.0,
         **extremes_answer(store, sweep, limit, rate, repeats, oversubscribed=oversubscribed),
-        "groups": [
-            {
-                "group": group.key,
-                "trials": group.trials,
-                "qualified": sum(len(setting.trials) for setting in group.ranking),
-                "settings": group.competitors,
-                "qualified_settings": len(group.ranking),
-                "oversubscribed": group.untimed,
-                "in_doubt": [] if settled else doubtful_trials(group),
-                "best_minimum_loss": group.best_minimum_loss,
-                "winner": setting_answer(group.ranking[0], accuracies, repeats) if group.ranking else None,
-                "runner_up": setting_answer(group.ranking[1], accuracies, repeats) if group.ranking[1:] else None,
-                **separation_answer(group, repeats),
-            }
-            for group in groups
-        ],
+        "groups": [_group(group, accuracies, repeats, settled=settled) for group in groups],
     }
 
 
@@ -189,6 +167,34 @@ def _trial(trial: TrialRecord) -> dict[str, Any]:
 
 def _accuracies(store: Store, sweep: SweepRecord) -> dict[str, float]:
     return {trial: last.accuracy for trial, last in store.last_evaluations(sweep.id).items()}
+
+
+def _is_asked_as_pruned(sweep: SweepRecord, over: str, names: Sequence[str], limit: float | None) -> bool:
+    """Whether those that were pruned could not win by what is asked for either, as far as axis and rules go."""
+    stricter = gives_seeds(repeats_of(sweep.spec)) or _is_stricter(limit, sweep.threshold)
+    return (
+        over == sweep.over
+        and prune_of(sweep.spec).method not in BY_LOSS
+        and set(names) <= set(sweep.group_by)
+        and (limit == sweep.threshold or not stricter)
+    )
+
+
+def _group(group: Group, accuracies: Mapping[str, float], repeats: int | Race, *, settled: bool) -> dict[str, Any]:
+    best = [setting_answer(one, accuracies, repeats) for one in group.ranking[:2]]
+    return {
+        "group": group.key,
+        "trials": group.trials,
+        "qualified": sum(len(setting.trials) for setting in group.ranking),
+        "settings": group.competitors,
+        "qualified_settings": len(group.ranking),
+        "oversubscribed": group.untimed,
+        "in_doubt": [] if settled else doubtful_trials(group),
+        "best_minimum_loss": group.best_minimum_loss,
+        "winner": best[0] if best else None,
+        "runner_up": best[1] if best[1:] else None,
+        **separation_answer(group, repeats),
+    }
 
 
 def _imported(trial: TrialRecord, logged: LoggedTrial) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from rich.table import Table
 from sweeper.cli.tables import measure, parameter
 from sweeper.cost import candidate_over, rate_of
 from sweeper.curve import LossPoint
+from sweeper.observer import Observer
 from sweeper.ranking import Group as RankedGroup
 from sweeper.repeats import repeats_of
-from sweeper.scheduler import Observer
 from sweeper.settings import rank_groups
 from sweeper.store import SweepRecord, TrialRecord
 

@@ -46,7 +46,8 @@ class Guide:
     """The order of the plan, and every trial to its end."""
 
     over = ""  # the axis of the candidates that it learns from; none where it does not learn
-    most: int | None = None  # how many trials it makes of a sweep at most; None where it proposes none
+    proposes = False  # whether it ever adds trials to a sweep
+    most: int | None = None  # how many trials it makes of a sweep at most, where that is bounded
 
     def ordered(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """The ids of waiting trials, of which it gets the parameters: those to start first in front.
@@ -94,7 +95,7 @@ class GuideAround(Guide):
     """Another guide, of which it changes a part; takes what it learns from over the axis of its own."""
 
     def __init__(self, inner: Guide, over: str) -> None:
-        self._inner, self.over = inner, over
+        self._inner, self.over, self.proposes = inner, over, inner.proposes
 
     def ordered(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """See `Guide.ordered`."""

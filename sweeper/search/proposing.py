@@ -35,6 +35,7 @@ class ProposingGuide(GuideAround):
 
     def __init__(self, guide: Guide, spec: SweepSpec, candidates: Iterable[Candidate]) -> None:
         super().__init__(guide, stored_axis(spec.objective.over))
+        self.proposes = True
         self._spec, self.most = spec, spec.search.trials
         self._seeds = planned_seeds(spec.repeats)
         self._known: dict[str, Candidate] = {}

@@ -34,6 +34,7 @@ class RacingGuide(GuideAround):
         self, inner: Guide, race: Race, sweep: SweepRecord, trials: Iterable[TrialRecord], rate: float | None = None
     ) -> None:
         super().__init__(inner, stored_axis(sweep.over))
+        self.proposes = True
         self._race, self._sweep, self._rate, self.most = race, sweep, rate, race.trials
         self._records: dict[Key, TrialRecord] = {}
         self._candidates: dict[str, Candidate] = {}

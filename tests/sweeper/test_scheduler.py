@@ -688,6 +688,8 @@ def test_what_a_guide_proposes_is_added_when_nothing_waits_and_run(store: Store,
     ended: list[int] = []
 
     class Proposing(Guide):
+        proposes = True
+
         def propose(self) -> Sequence[TrialSpec]:
             ended.append(sum(store.find_sweep(sweep_id).states.get(state, 0) for state in (TrialState.COMPLETED,)))
             return more.pop(0) if more else ()
@@ -712,6 +714,8 @@ def test_nothing_is_proposed_once_a_sweep_is_to_be_stopped(store: Store) -> None
     )
 
     class Proposing(Guide):
+        proposes = True
+
         def propose(self) -> Sequence[TrialSpec]:
             return more
 

@@ -1,0 +1,24 @@
+"""Who watches a sweep while a scheduler runs it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sweeper.curve import LossPoint
+from sweeper.store import TrialRecord
+
+
+class Observer(Protocol):
+    """Who watches a sweep; called from the scheduler's thread, in the order of what happens."""
+
+    def trial_started(self, trial: TrialRecord) -> None:
+        """A trial was claimed and its gang asked for."""
+
+    def point_reported(self, trial: TrialRecord, point: LossPoint) -> None:
+        """A running trial reported a loss point."""
+
+    def trial_ended(self, trial: TrialRecord) -> None:
+        """A trial is over; the record is as the store has it now."""
+
+    def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
+        """A trial's attempt has failed, and the trial waits for its next one."""
