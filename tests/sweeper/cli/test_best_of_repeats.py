@@ -7,16 +7,14 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sweeper.cli.main import main
 from sweeper.curve import LossPoint, summarize
 from sweeper.plan import plan
 from sweeper.spec import parse_spec
-from sweeper.store.store import Store, open_store
+from sweeper.store.store import Store
 from sweeper.trial import TrialState
 
 REPEATED = {
@@ -25,24 +23,6 @@ REPEATED = {
     "objective": {"threshold": 1.8},
     "repeats": 3,
 }
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return open_store(f"sqlite:///{tmp_path / 'sweeps.db'}")
-
-
-@pytest.fixture
-def run(store: Store, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs a command on the store; gives exit code, standard output and standard error."""
-
-    def run_(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as exit_:
-            main([*arguments, "--store", store.name])
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return run_
 
 
 def curve(area: float, last: float = 1.0) -> list[LossPoint]:

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from sweeper.cli.main import main
 from sweeper.curve import LossPoint, summarize
 from sweeper.plan import plan
 from sweeper.spec import parse_spec
-from sweeper.store.store import Store, open_store
+from sweeper.store.store import Store
 from sweeper.trial import TrialState
 from tests.sweeper.cli.commands import begin
 
@@ -53,19 +52,9 @@ def test_a_sweep_of_one_and_two_workers_says_what_four_would_come_to(spec: Path)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return open_store(f"sqlite:///{tmp_path / 'sweeps.db'}")
-
-
-@pytest.fixture
-def run(store: Store, capsys: pytest.CaptureFixture[str]) -> Any:
-    def run_(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as exit_:
-            main(["forecast", *arguments, "--store", store.name])
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return run_
+def forecast(run: Any) -> Any:
+    """`sweeper forecast` by `run`."""
+    return lambda *arguments: run("forecast", *arguments)
 
 
 def ended(store: Store, written: dict[str, Any], oversubscribed: bool = False) -> None:
@@ -89,40 +78,40 @@ def ended(store: Store, written: dict[str, Any], oversubscribed: bool = False) -
         ({"space": {"workers": [2]}}, "has completed trials only of 2 workers"),
     ],
 )
-def test_sweeps_that_have_no_forecast_say_why(run: Any, store: Store, written: dict[str, Any], words: str) -> None:
+def test_sweeps_that_have_no_forecast_say_why(forecast: Any, store: Store, written: dict[str, Any], words: str) -> None:
     ended(store, {"name": "x", "space": {"workers": [1, 2]}, **written})
-    code, out, err = run("x", "--workers", "4")
+    code, out, err = forecast("x", "--workers", "4")
     assert (code, out) == (1, "")
     assert words in err
     assert len(err.splitlines()) == 1
 
 
-def test_an_import_and_oversubscribed_times_have_no_forecast(run: Any, store: Store) -> None:
+def test_an_import_and_oversubscribed_times_have_no_forecast(forecast: Any, store: Store) -> None:
     points = [LossPoint(1, 10, 1.0, 1.0), LossPoint(2, 20, 2.0, 0.5)]
     store.add_import("logs", [({"workers": w}, f"{w}.log", points, summarize(points)) for w in (1, 2)])
-    code, _, err = run("logs", "--workers", "4")
+    code, _, err = forecast("logs", "--workers", "4")
     assert code == 1
     assert "logs" in err
     assert "is an import" in err
     ended(store, {"name": "x", "space": {"workers": [1, 2]}}, oversubscribed=True)
-    assert "of no worker count (oversubscribed ones tell no times)" in run("x", "--workers", "4")[2]
+    assert "of no worker count (oversubscribed ones tell no times)" in forecast("x", "--workers", "4")[2]
 
 
 @pytest.mark.parametrize("given", ["0", "-4", "4,", "x", "1.5", "1e3", "9999999", "²"])
-def test_what_is_no_worker_count_is_refused(run: Any, store: Store, given: str) -> None:
+def test_what_is_no_worker_count_is_refused(forecast: Any, store: Store, given: str) -> None:
     ended(store, {"name": "x", "space": {"workers": [1, 2]}})
-    code, _, err = run("x", "--workers", given)
+    code, _, err = forecast("x", "--workers", given)
     assert code == 2
     assert "is no worker count; give whole numbers from 1 to" in err
 
 
-def test_other_bad_numbers_are_refused(run: Any, store: Store) -> None:
+def test_other_bad_numbers_are_refused(forecast: Any, store: Store) -> None:
     ended(store, {"name": "x", "space": {"workers": [1, 2]}})
-    assert run("x")[0] == 2
+    assert forecast("x")[0] == 2
     for option, value in (("--top", "0"), ("--threshold", "nan"), ("--dollars-per-hour", "-1"), ("--over", "epochs")):
-        code, _, err = run("x", "--workers", "4", option, value)
+        code, _, err = forecast("x", "--workers", "4", option, value)
         assert (code, len(err.splitlines())) == (2, 1)
-    code, _, err = run("x", "--workers", "4", "--over", "dollars")
+    code, _, err = forecast("x", "--workers", "4", "--over", "dollars")
     assert code == 1
     assert "dollars needs a rate" in err
-    assert run("y", "--workers", "4")[0] == 1
+    assert forecast("y", "--workers", "4")[0] == 1

@@ -6,18 +6,16 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sweeper.cli.main import main
 from sweeper.cli.tables import measure, parameter
 from sweeper.curve import LossPoint, summarize
 from sweeper.plan import plan
 from sweeper.spec import parse_spec
 from sweeper.store.records import EvaluationRecord
-from sweeper.store.store import Store, open_store
+from sweeper.store.store import Store
 from sweeper.trial import TrialState
 
 SPEC = {
@@ -25,24 +23,6 @@ SPEC = {
     "space": {"batch_size": [64, 128], "learning_rate": [0.001, 0.5], "workers": [1, 2]},
     "objective": {"threshold": 1.8},
 }
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return open_store(f"sqlite:///{tmp_path / 'sweeps.db'}")
-
-
-@pytest.fixture
-def run(store: Store, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs a command on the store; gives exit code, standard output and standard error."""
-
-    def run_(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as exit_:
-            main([*arguments, "--store", store.name])
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return run_
 
 
 def curve(scale: float, last: float) -> list[LossPoint]:
