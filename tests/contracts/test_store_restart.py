@@ -20,7 +20,7 @@ from sweeper.trial import TrialState
 from tests.contracts.cutting import cutting
 from tests.contracts.databases import PostgresServer, postgres_server
 from tests.contracts.together import Together, reported, run_all
-from tests.sweeper.test_scheduler import ScriptedExecutor, Watcher
+from tests.sweeper.scripted import ScriptedExecutor, Watcher
 
 ENDS = (signal.SIGINT, signal.SIGQUIT)  # closed properly, or as if it had crashed
 

@@ -26,7 +26,7 @@ from sweeper.settings import rank_groups, setting_key
 from sweeper.spec import parse_spec
 from sweeper.store import Store, open_store
 from sweeper.trial import TrialState
-from tests.sweeper.test_scheduler import StoppingExecutor, Watcher, has_seen
+from tests.sweeper.scripted import StoppingExecutor, Watcher, has_seen
 
 ROUGH = {8: 1.5, 16: 1.02, 32: 1.0, 64: 4.0}  # mean losses by batch size; seeds are a hundredth around them
 
