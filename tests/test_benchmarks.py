@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,8 @@ def test_a_quick_benchmark_writes_its_rows(area: str, tmp_path: Path) -> None:
     assert rows
     for row in rows:
         assert row.keys() == ROW
-        assert row["value"] > 0
+        # What trials cost beside their training is a difference of two times: on a busy machine it may be below zero.
+        assert row["value"] > 0 or ("cost of each" in row["name"] and math.isfinite(row["value"]))
         assert row["name"] in done.stdout
 
 

@@ -11,6 +11,7 @@ import re
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ _HOST = "127.0.0.1"  # a gang sits on one host
 _MARKS = re.compile(f"{re.escape(rank.MARK)}|{re.escape(MARK)}")
 _UNCAUGHT = 1  # Python's exit code after an exception that nobody caught
 _SHOWN = 200  # characters of a program's own words
+_LOOK_S = 0.02
 _LAST_WORDS_S = 0.5  # what other ranks get to say once one has failed
 
 
@@ -145,9 +147,16 @@ class CommandGang:
     def _failed(self, said: dict[str, Any]) -> Failed:
         """What a rank's end with this code means. The log is read now: others will fail for want of this one."""
         number, code, log = said[rank.KEY], said["code"], self._mpi.log
-        traceback = last_traceback(tail(log)) if code == _UNCAUGHT else ""
+        traceback = self._awaited_traceback() if code == _UNCAUGHT else ""
         what = traceback.splitlines()[-1] if traceback else said.get("error") or self._ended_with(code)
         return Failed(self._job.trial_id, f"rank {number}: {what}; see {log}", number, traceback)
+
+    def _awaited_traceback(self) -> str:
+        """A traceback comes by standard error, and so may come after the word of its rank's end, which does not."""
+        until = time.monotonic() + _LAST_WORDS_S
+        while not (found := last_traceback(tail(self._mpi.log))) and time.monotonic() < until:
+            time.sleep(_LOOK_S)
+        return found
 
     def _ended_with(self, code: int) -> str:
         """An exit code, with what the log says last: a program that leaves by itself mostly says why."""
