@@ -47,6 +47,24 @@ class RepeatedError(SweeperError):
     kind = "repeated"
 
 
+class SubmissionError(SweeperError):
+    """Something that a service does not take: a key that stands for another spec, code where none may be run."""
+
+    kind = "submission"
+
+
+class ServerError(SweeperError):
+    """A service that cannot be reached, or does not answer as one."""
+
+    kind = "server"
+
+
+class AccessError(SweeperError):
+    """A service asks for a token, or for one that may do more."""
+
+    kind = "access"
+
+
 class LaunchError(SweeperError):
     """MPI or Ray cannot start what was asked for."""
 

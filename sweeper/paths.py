@@ -43,3 +43,8 @@ def gang_log(trial_id: str, attempt: int) -> Path:
 def checkpoints_folder(trial_id: str) -> Path:
     """Where all attempts at a trial keep its checkpoints: beside its logs."""
     return logs_folder() / trial_id.partition("-")[0] / f"{trial_id}.checkpoints"
+
+
+def scheduler_log(sweep_id: str) -> Path:
+    """What the scheduler of a sweep says that a service runs."""
+    return logs_folder() / sweep_id / "scheduler.log"

@@ -6,6 +6,7 @@ from sweeper.store.records import (
     EvaluationRecord,
     GangRecord,
     SchedulerRecord,
+    SubmissionRecord,
     SweepRecord,
     TrialRecord,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "GangRecord",
     "SchedulerRecord",
     "Store",
+    "SubmissionRecord",
     "SweepRecord",
     "TrialRecord",
     "is_missing",

@@ -60,6 +60,20 @@ class SweepRecord:
 
 
 @dataclass(frozen=True)
+class SubmissionRecord:
+    """A sweep that was handed to a service under a key; `digest` is of what came.
+
+    `problem` says why it cannot be run, as {"kind", "message", "remedy"}.
+    """
+
+    key: str
+    sweep_id: str
+    digest: str
+    submitted_at: datetime
+    problem: dict[str, str] | None
+
+
+@dataclass(frozen=True)
 class SchedulerRecord:
     """Whoever claims trials: the process that it is, as `sweeper.owner` writes that down, and the end of its lease."""
 

@@ -125,11 +125,13 @@ def _copy_points(connection: Connection, trial_id: str, attempt: int, points: Se
         raise kind(statement, None, error) from error
 
 
-def state_counts(connection: Connection) -> dict[str, tuple[dict[TrialState, int], int]]:
-    """By sweep: how many trials are in each state, and how many were ever attempted."""
+def state_counts(connection: Connection, sweep_id: str | None = None) -> dict[str, tuple[dict[TrialState, int], int]]:
+    """By sweep, or of one: how many trials are in each state, and how many were ever attempted."""
     columns = tables.trial.c
     begun = func.sum(case((columns.attempt > 0, 1), else_=0))
     query = select(columns.sweep_id, columns.state, func.count(), begun).group_by(columns.sweep_id, columns.state)
+    if sweep_id is not None:
+        query = query.where(columns.sweep_id == sweep_id)
     counts: dict[str, tuple[dict[TrialState, int], int]] = {}
     for sweep_id, state, count, attempted in connection.execute(query):
         states, before = counts.get(sweep_id, ({}, 0))

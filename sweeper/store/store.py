@@ -15,6 +15,7 @@ from sweeper.ranking import Candidate
 from sweeper.spec import SweepSpec
 from sweeper.store import attempts, leases, lifecycle, rows, statements, sweeps, tables
 from sweeper.store.connection import connect, hidden
+from sweeper.store.progress import Progress
 from sweeper.store.records import (
     AttemptRecord,
     EvaluationRecord,
@@ -23,6 +24,7 @@ from sweeper.store.records import (
     SweepRecord,
     TrialRecord,
 )
+from sweeper.store.submissions import Submissions
 from sweeper.store.transactions import Transactions
 from sweeper.trial import TrialSpec, TrialState
 
@@ -39,7 +41,7 @@ def open_store(url: str = DEFAULT_URL, *, create: bool = True) -> Store:
 
 
 class Store:
-    """Sweeps, trials, attempts and curves.
+    """Sweeps, trials, attempts and curves; `submissions` are the sweeps of services, `progress` is for live pages.
 
     Every method is one transaction, callable from any thread and from many processes at once. While the database is
     away or busy a method waits for most of a minute; what was recorded before it went is not recorded twice. Raises
@@ -50,6 +52,7 @@ class Store:
         self._engine, self.name = engine, name
         transactions = Transactions(engine, name)
         self._read, self._write = transactions.read, transactions.write
+        self.submissions, self.progress = Submissions(transactions), Progress(transactions)
 
     def close(self) -> None:
         """Give the connections back."""
@@ -90,7 +93,9 @@ class Store:
         Raises:
             NotFoundError: there is none, or the beginning fits several.
         """
-        return sweeps.find(self.sweeps(), reference, self.name)
+        return self._read(lambda connection: sweeps.one(connection, reference)) or sweeps.find(
+            self.sweeps(), reference, self.name
+        )
 
     # Trials
 

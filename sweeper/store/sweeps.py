@@ -95,6 +95,14 @@ def all_of_them(connection: Connection) -> list[SweepRecord]:
     return [rows.sweep_record(row, *counts.get(row["id"], ({}, 0))) for row in found]
 
 
+def one(connection: Connection, sweep_id: str) -> SweepRecord | None:
+    """The sweep of this id, for which no other's trials are counted; None where there is none."""
+    row = connection.execute(select(tables.sweep).where(tables.sweep.c.id == sweep_id)).mappings().one_or_none()
+    if row is None:
+        return None
+    return rows.sweep_record(row, *statements.state_counts(connection, sweep_id).get(sweep_id, ({}, 0)))
+
+
 def find(sweeps: Sequence[SweepRecord], reference: str, store: str) -> SweepRecord:
     """Of sweeps, newest first, the one that `Store.find_sweep` speaks of; `store` is named where there is none."""
     if reference == LATEST and sweeps:

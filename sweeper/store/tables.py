@@ -30,6 +30,7 @@ from sqlalchemy.dialects import postgresql
 metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
         "fk": "fk_%(table_name)s_%(column_0_N_name)s",
         "pk": "pk_%(table_name)s",
     }
@@ -130,6 +131,17 @@ scheduler = Table(
     Column("process", String(200), nullable=False),
     Column("started_at", Utc, nullable=False),
     Column("lease_until", Utc, nullable=False),
+)
+
+# Sweeps that a service runs; `problem` says why one cannot be.
+submission = Table(
+    "submission",
+    metadata,
+    Column("key", String(200), primary_key=True),
+    Column("sweep_id", ForeignKey("sweep.id", ondelete="CASCADE"), nullable=False, unique=True),
+    Column("digest", String(64), nullable=False),
+    Column("submitted_at", Utc, nullable=False),
+    Column("problem", JSON(none_as_null=True), nullable=True),
 )
 
 trial = Table(

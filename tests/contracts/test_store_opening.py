@@ -71,7 +71,7 @@ def test_what_others_read_has_its_names() -> None:
     for table, columns in expected.items():
         assert columns <= set(metadata.tables[table].columns.keys())
     assert set(metadata.tables) == {
-        *("sweep", "trial", "attempt", "loss_point", "phase", "evaluation", "gang", "scheduler")
+        *("sweep", "trial", "attempt", "loss_point", "phase", "evaluation", "gang", "scheduler", "submission")
     }
 
 
@@ -93,7 +93,7 @@ def test_processes_make_one_file_at_once_again_and_again(tmp_path: Path, togethe
 def test_deleting_a_sweep_deletes_all_of_it(url: str) -> None:
     store = open_store(url)
     spec = parse_spec({"name": "mine", "space": {"batch_size": [16]}})
-    sweep_id = store.add_sweep(spec, plan(spec))
+    sweep_id, _ = store.submissions.add("key", "digest", spec, plan(spec))
     (trial,) = store.trials(sweep_id)
     store.claim(trial.id)
     store.assign_gang(trial.id, 1, GangRecord("g", sweep_id, 1, [], [], {}, datetime.now(UTC)), "gang.log")

@@ -1,0 +1,130 @@
+"""Runs the sweeps of a service one after another, in the order in which they came."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import IO
+
+from sweeper.errors import NotFoundError, StoreError
+from sweeper.paths import make_logs_folder, scheduler_log
+from sweeper.service.policy import INTERRUPTED, POLICY_VARIABLE, STORE_VARIABLE, Policy
+from sweeper.store import Store
+
+logger = logging.getLogger(__name__)
+
+_LOOK_S = 1.0  # a sweep may have come by another service of the same store
+_END_S = 30.0  # what a scheduler may take to put back what runs
+
+
+class Runner:
+    """A thread that has submitted sweeps run, each by a scheduler in a process of its own, one at a time.
+
+    A sweep that is the first whose trials have not all ended is run, also when an earlier service had begun it. One
+    that cannot be run is passed over, with its problem noted, until somebody asks for it again.
+    """
+
+    def __init__(self, store: Store, store_url: str, policy: Policy) -> None:
+        self._store, self._url, self._policy = store, store_url, policy
+        self._closing, self._come = threading.Event(), threading.Event()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._thread = threading.Thread(target=self._run, name="runner")
+        self.sweep: str | None = None  # which is run now
+        self.heard = True  # whether the store answered when it was last asked
+
+    def start(self) -> None:
+        """Begin."""
+        make_logs_folder()
+        self._thread.start()
+
+    def look(self) -> None:
+        """Something was submitted: look now."""
+        self._come.set()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs sweeps."""
+        return self._thread.is_alive()
+
+    def close(self) -> None:
+        """Interrupt the sweep that runs, so that its trials wait for the next service, and end."""
+        self._closing.set()
+        self._come.set()
+        if child := self._child:
+            _interrupt(child)
+        if self._thread.ident:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            self._come.clear()
+            try:
+                self.sweep, self.heard = self._next(), True
+            except StoreError as error:
+                self.heard = False
+                logger.error("%s", error)
+            if self.sweep is None:
+                self._come.wait(_LOOK_S)
+            else:
+                self._run_sweep(self.sweep)
+                self.sweep = None
+
+    def _next(self) -> str | None:
+        for submission in self._store.submissions.all():
+            if submission.problem is None:
+                with contextlib.suppress(NotFoundError):  # deleted a moment ago
+                    sweep = self._store.find_sweep(submission.sweep_id)
+                    if sweep.ended < sweep.total and not self._is_over(sweep.id, sweep.ended == sweep.trials):
+                        return sweep.id
+        return None
+
+    def _is_over(self, sweep_id: str, all_ended: bool) -> bool:
+        """Whether a search is stopped, though it has fewer trials than it was to have."""
+        return all_ended and self._store.stop_is_asked(sweep_id)
+
+    def _run_sweep(self, sweep_id: str) -> None:
+        # Not on the command line, which others may read: a store's URL may have a password.
+        environment = {**os.environ, STORE_VARIABLE: self._url, POLICY_VARIABLE: self._policy.to_json()}
+        command = [sys.executable, "-m", "sweeper.service.scheduling", sweep_id]
+        path = scheduler_log(sweep_id)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as log:
+            self._child = _begin(command, environment, log)
+            if self._closing.is_set():
+                _interrupt(self._child)
+            code = self._child.wait()
+        self._child = None
+        if code not in (0, 1, INTERRUPTED) and not self._closing.is_set():
+            self._note(sweep_id, f"its scheduler ended with exit code {code}, see {path}")
+
+    def _note(self, sweep_id: str, message: str) -> None:
+        logger.error("sweep %s: %s", sweep_id, message)
+        problem = {"kind": "scheduler", "message": message, "remedy": "resume the sweep when its cause is gone"}
+        with contextlib.suppress(StoreError):
+            self._store.submissions.note_problem(sweep_id, problem)
+
+
+def _begin(command: list[str], environment: dict[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    # In a session of its own: an interrupt at the terminal is the server's, which passes it on.
+    return subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+    )
+
+
+def _interrupt(child: subprocess.Popen[bytes]) -> None:
+    """End a scheduler in order; at once where that takes too long. Its gangs end with it."""
+    for end, patience_s in ((child.terminate, _END_S), (child.kill, None)):
+        _quietly(end)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(patience_s)
+            return
+
+
+def _quietly(end: Callable[[], None]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        end()

@@ -1,0 +1,58 @@
+"""Taking a sweep: read, checked and planned as `sweeper run` does it, and recorded once for each key."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from engine.config import is_factory
+from sweeper.command import CommandConfig
+from sweeper.errors import SubmissionError
+from sweeper.gangs.machine import local_capacity
+from sweeper.plan import outermost, plan
+from sweeper.seating import check_seating
+from sweeper.service.policy import Policy
+from sweeper.spec import SweepSpec, parse_spec
+from sweeper.store import Store
+
+
+def submit(store: Store, written: Any, key: str, policy: Policy) -> tuple[str, bool]:
+    """Record the sweep of a spec under a key; its id, and whether it is new.
+
+    The same spec under the same key is the same sweep, however often it comes.
+
+    Raises:
+        SpecError: the spec cannot be run; a line for each fault.
+        SeatingError: a worker count that this machine cannot seat.
+        SubmissionError: the key stands for another spec, or the spec runs code that may not be run here.
+    """
+    spec = parse_spec(written)
+    if not policy.allow_code:
+        _check_code(spec)
+    trials = plan(spec)
+    needed = [*trials, *outermost(spec)] if spec.search.learns else trials
+    if not policy.ray_address:
+        check_seating(needed, local_capacity(), oversubscribe=policy.oversubscribe)
+    return store.submissions.add(key, _digest(spec), spec, trials)
+
+
+def _check_code(spec: SweepSpec) -> None:
+    """See that nothing is run but what this project has.
+
+    Raises:
+        SubmissionError: the field that names something else.
+    """
+    remedy = "start the server with --allow-commands, if all who may submit may also run programs on it"
+    if isinstance(spec.trial, CommandConfig):
+        raise SubmissionError("trial.command: this server runs no commands", remedy)
+    for name in ("model", "data"):
+        for value in {getattr(spec.trial, name), *spec.axes.get(name, ())}:
+            if isinstance(value, str) and is_factory(value):
+                raise SubmissionError(
+                    f"trial.{name}: {value!r} is code of yours, which this server does not run", remedy
+                )
+
+
+def _digest(spec: SweepSpec) -> str:
+    return hashlib.sha256(json.dumps(spec.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
