@@ -30,19 +30,19 @@ def list_answer(store: Store) -> dict[str, Any]:
     """All sweeps, newest first: {"sweeps": [{"sweep", "name", "origin", "state", "trials", "ended", "states",
     "created_at"}]}; `states` counts the trials by state, `created_at` is ISO 8601 in UTC.
     """
+    return {"sweeps": [sweep_answer(sweep) for sweep in store.sweeps()]}
+
+
+def sweep_answer(sweep: SweepRecord) -> dict[str, Any]:
+    """One sweep of `list_answer`."""
     return {
-        "sweeps": [
-            {
-                **_heading(sweep),
-                "origin": sweep.origin,
-                "state": sweep.state,
-                "trials": sweep.total,
-                "ended": sweep.ended,
-                "states": _states(sweep),
-                "created_at": sweep.created_at.isoformat(timespec="seconds"),
-            }
-            for sweep in store.sweeps()
-        ]
+        **_heading(sweep),
+        "origin": sweep.origin,
+        "state": sweep.state,
+        "trials": sweep.total,
+        "ended": sweep.ended,
+        "states": _states(sweep),
+        "created_at": sweep.created_at.isoformat(timespec="seconds"),
     }
 
 
@@ -70,7 +70,7 @@ def show_answer(store: Store, reference: str, order: str = "area", rate: float |
         "dollars_per_worker_hour": rate,
         "dollars": None if rate is None else math.fsum(dollars.values()),
         "trials": [
-            {**_trial(trial), "accuracy": accuracies.get(trial.id), "dollars": dollars.get(trial.id)}
+            {**trial_answer(trial), "accuracy": accuracies.get(trial.id), "dollars": dollars.get(trial.id)}
             for trial in trials
         ],
     }
@@ -146,7 +146,8 @@ def _states(sweep: SweepRecord) -> dict[str, int]:
     return {state.value: count for state, count in sorted(sweep.states.items()) if count}
 
 
-def _trial(trial: TrialRecord) -> dict[str, Any]:
+def trial_answer(trial: TrialRecord) -> dict[str, Any]:
+    """A trial of `show_answer`, without what is not on its own row."""
     return {
         "trial": trial.id,
         "state": trial.state.value,

@@ -18,6 +18,7 @@ from sweeper.cli.options import (
     store_option,
     threshold_option,
 )
+from sweeper.cli.server import Server, server_options
 from sweeper.cli.standing_words import interval_words, print_extremes, separation_lines, words_of
 from sweeper.cli.tables import measure, measures_of, parameter, print_table
 from sweeper.store.store import open_store
@@ -35,6 +36,7 @@ from sweeper.store.store import open_store
 @over_option
 @oversubscribed_option
 @rate_option
+@server_options()
 @store_option
 @json_option
 def best(
@@ -44,6 +46,7 @@ def best(
     over: str | None,
     oversubscribed: bool,
     dollars_per_worker_hour: float | None,
+    server: Server | None,
     store_url: str,
     as_json: bool,
 ) -> None:
@@ -54,9 +57,14 @@ def best(
     that is. At a price per worker and hour the cheapest and the fastest setting are shown, too.
     """
     names = [name.strip() for text in by for name in text.split(",")]
-    with closing(open_store(store_url, create=False)) as store:
-        rate = dollars_per_worker_hour
-        answer = best_answer(store, sweep, names, threshold, over, oversubscribed=oversubscribed, rate=rate)
+    rate = dollars_per_worker_hour
+    if server:
+        choices = {"by": names or None, "threshold": threshold, "over": over, "oversubscribed": oversubscribed}
+        with server.client() as client:
+            answer = client.best(client.find(sweep)["sweep"], **choices, dollars_per_worker_hour=rate)
+    else:
+        with closing(open_store(store_url, create=False)) as store:
+            answer = best_answer(store, sweep, names, threshold, over, oversubscribed=oversubscribed, rate=rate)
     if as_json:
         print_json(answer)
     else:

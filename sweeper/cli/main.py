@@ -25,6 +25,8 @@ COMMANDS = {
     "show": "sweeper.cli.show:show",
     "best": "sweeper.cli.best:best",
     "forecast": "sweeper.cli.forecast:forecast",
+    "submit": "sweeper.cli.submit:submit",
+    "watch": "sweeper.cli.watch:watch",
     "resume": "sweeper.cli.resume:resume",
     "rerun": "sweeper.cli.rerun:rerun",
     "extend": "sweeper.cli.extend:extend",

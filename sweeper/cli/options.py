@@ -84,9 +84,9 @@ def _finite_price(_ctx: click.Context, _option: click.Parameter, value: float | 
     return value
 
 
-def print_json(value: Any) -> None:
-    """One JSON document on standard output; numbers that JSON does not know become null."""
-    click.echo(json.dumps(finite(value), ensure_ascii=False, indent=2))
+def print_json(value: Any, indent: int | None = 2) -> None:
+    """One JSON document on standard output, on one line without `indent`; numbers that JSON does not know are null."""
+    click.echo(json.dumps(finite(value), ensure_ascii=False, indent=indent))
 
 
 def finite(value: Any) -> Any:

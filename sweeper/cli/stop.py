@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 import time
 from contextlib import closing
+from typing import NamedTuple
 
 import click
 
 from sweeper.cli.options import json_option, print_json, store_option
+from sweeper.cli.server import Server, server_options
 from sweeper.errors import UsageError
 from sweeper.owner import is_gone
 from sweeper.paths import logs_folder
@@ -20,22 +22,20 @@ _WAIT_S, _PAUSE_S = 120.0, 0.5
 
 @click.command()
 @click.argument("sweep")
+@server_options()
 @store_option
 @json_option
-def stop(sweep: str, store_url: str, as_json: bool) -> None:
+def stop(sweep: str, server: Server | None, store_url: str, as_json: bool) -> None:
     """Stop SWEEP for good: what waits is cancelled, what runs ends at its next loss point.
 
     What was recorded stays. Returns when nothing runs any more.
     """
-    with closing(open_store(store_url, create=False)) as store:
-        found = store.find_sweep(sweep)
-        cancelled = store.ask_to_stop(found.id)
-        running = _wait(store, found.id)
-        states = store.find_sweep(found.id).states
+    stopped = _stop_by(server, sweep) if server else _stop_in(store_url, sweep)
     if as_json:
-        print_json({"sweep": found.id, "cancelled": states.get(TrialState.CANCELLED, 0), "running": running})
+        print_json({"sweep": stopped.sweep, "cancelled": stopped.all_cancelled, "running": stopped.running})
     else:
-        click.echo(f"sweep {found.id}: {cancelled} waiting trials cancelled, {running} still running")
+        waiting = f"{stopped.cancelled} waiting trials cancelled"
+        click.echo(f"sweep {stopped.sweep}: {waiting}, {stopped.running} still running")
 
 
 @click.command()
@@ -63,6 +63,34 @@ def delete(sweep: str, yes: bool, store_url: str, as_json: bool) -> None:
         print_json({"sweep": found.id, "deleted": True})
     else:
         click.echo(f"sweep {found.id}: deleted")
+
+
+class _Stopped(NamedTuple):
+    sweep: str
+    cancelled: int  # now, for they waited
+    all_cancelled: int
+    running: int
+
+
+def _stop_in(store_url: str, reference: str) -> _Stopped:
+    with closing(open_store(store_url, create=False)) as store:
+        found = store.find_sweep(reference)
+        cancelled = store.ask_to_stop(found.id)
+        running = _wait(store, found.id)
+        return _Stopped(found.id, cancelled, store.find_sweep(found.id).states.get(TrialState.CANCELLED, 0), running)
+
+
+def _stop_by(server: Server, reference: str) -> _Stopped:
+    with server.client() as client:
+        sweep_id = client.find(reference)["sweep"]
+        cancelled = client.stop(sweep_id)["cancelled"]
+        deadline = time.monotonic() + _WAIT_S
+        while True:
+            states = client.sweep(sweep_id)["states"]
+            running = states.get(TrialState.RUNNING.value, 0)
+            if not running or time.monotonic() > deadline:
+                return _Stopped(sweep_id, cancelled, states.get(TrialState.CANCELLED.value, 0), running)
+            time.sleep(_PAUSE_S)
 
 
 def _wait(store: Store, sweep_id: str) -> int:

@@ -85,6 +85,12 @@ class Progress:
         found = self._read(lambda connection: connection.execute(query).all())
         return [AttemptTime(workers, max(0.0, (end - start).total_seconds()), end) for workers, start, end in found]
 
+    def last_step(self, trial_id: str, attempt: int) -> int:
+        """The last step that an attempt has reported; 0 where there is none."""
+        table = tables.loss_point
+        query = select(func.max(table.c.step)).where(table.c.trial_id == trial_id, table.c.attempt == attempt)
+        return self._read(lambda connection: connection.execute(query).scalar()) or 0
+
     def points_after(self, trials: Mapping[str, tuple[int, int]]) -> dict[str, list[LossPoint]]:
         """New loss points of trials, each given with its attempt and the last step that is known; those with any."""
         table = tables.loss_point

@@ -76,6 +76,8 @@ def test_progress_counts_and_gives_what_is_new(store: Store) -> None:
     assert [(one.trial, one.attempt, one.workers) for one in running] == [(first.id, 1, 1), (second.id, 1, 1)]
     assert all(one.seconds >= 0 for one in running)
     assert store.progress.last_attempts(sweep_id, 10) == []
+    assert store.progress.last_step(first.id, 1) == 2
+    assert store.progress.last_step(second.id, 1) == 0
     new = store.progress.points_after({first.id: (1, 1), second.id: (1, 0)})
     assert list(new) == [first.id]
     assert (new[first.id][0].step, math.isnan(new[first.id][0].loss)) == (2, True)

@@ -1,0 +1,48 @@
+"""Server-sent events of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.concurrency import run_in_threadpool
+
+from dashboards.api.documented import errors
+from dashboards.api.sweeps import Reference
+from dashboards.live import Watches
+from sweeper.store import Store
+
+_PING_S = 15
+_RETRY_MS = 1000
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {"description": "A stream of events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+}
+
+
+def routes(store: Store, watches: Watches) -> APIRouter:
+    """The route of events."""
+    routes = APIRouter(tags=["events"])
+
+    @routes.get("/sweeps/{sweep}/events", response_class=EventSourceResponse, responses={**_STREAM, **errors()})
+    async def follow(
+        sweep: Reference,
+        trials: Annotated[
+            str, Query(description="Ids of trials whose new points are sent, by commas; at most 64.")
+        ] = "",
+        once: Annotated[bool, Query(description="End after the first event.")] = False,
+    ) -> EventSourceResponse:
+        """What happens to a sweep: `progress` (first of all, as it is now), `points` of trials, `fault`."""
+        found = await run_in_threadpool(store.find_sweep, sweep)
+        chosen = {name for name in trials.split(",") if name}
+
+        async def stream() -> AsyncIterator[ServerSentEvent]:
+            async for message in watches.follow(found.id, chosen):
+                yield ServerSentEvent(message.data, event=message.event, retry=_RETRY_MS)
+                if once:
+                    return
+
+        return EventSourceResponse(stream(), ping=_PING_S, headers={"Cache-Control": "no-store"})
+
+    return routes

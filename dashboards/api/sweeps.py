@@ -1,0 +1,137 @@
+"""Sweeps: listed, submitted, looked at, ranked, stopped, gone on with."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query
+from starlette.responses import Response
+
+from dashboards.answers import JsonAnswer
+from dashboards.api import documented
+from dashboards.api.documented import errors
+from sweeper.cli.answers import Order, best_answer, show_answer, sweep_answer
+from sweeper.remaining import remaining
+from sweeper.service import Policy, Runner, submit
+from sweeper.spec import Over
+from sweeper.store import Store, SweepRecord
+from sweeper.trial import TrialState
+
+Reference = Annotated[str, Path(description="A sweep's id, the beginning of one, its name, or `latest`.")]
+Number = Annotated[int, Query(ge=1, le=1_000_000)]
+Finite = Annotated[float | None, Query(allow_inf_nan=False)]
+
+
+def routes(store: Store, policy: Policy, runner: Runner | None) -> APIRouter:
+    """The routes of sweeps."""
+    routes = APIRouter(tags=["sweeps"], default_response_class=JsonAnswer)
+
+    @routes.get("/sweeps", response_model=documented.SweepsAnswer, responses=errors())
+    def list_sweeps(
+        page: Number = 1,
+        per_page: Annotated[int, Query(ge=1, le=500)] = 50,
+        reference: Annotated[str | None, Query(description="Only the sweep that this refers to.")] = None,
+    ) -> Response:
+        """The sweeps of the store, newest first."""
+        found = store.sweeps() if reference is None else [store.find_sweep(reference)]
+        shown, paging = paged(found, page, per_page)
+        return JsonAnswer({"sweeps": [sweep_answer(sweep) for sweep in shown], **paging})
+
+    @routes.post(
+        "/sweeps",
+        status_code=201,
+        response_model=documented.SubmittedAnswer,
+        responses={200: {"model": documented.SubmittedAnswer, "description": "Submitted before."}, **errors(409, 413)},
+    )
+    def submit_sweep(
+        body: documented.Submission,
+        idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")] = None,
+    ) -> Response:
+        """Submit a sweep; the same spec under the same key (of the body, or as header) is the same sweep."""
+        sweep_id, new = submit(store, body.spec, body.key or idempotency_key or secrets.token_hex(16), policy)
+        if runner:
+            runner.look()
+        sweep = store.find_sweep(sweep_id)
+        return JsonAnswer(
+            {"sweep": sweep.id, "name": sweep.name, "new": new, "trials": sweep.total}, status_code=201 if new else 200
+        )
+
+    @routes.get("/sweeps/{sweep}", response_model=documented.SweepAnswer, responses=errors())
+    def show_sweep(sweep: Reference) -> Response:
+        """How far a sweep is, what it was submitted with, and what keeps it from being run."""
+        return JsonAnswer(_standing(store, store.find_sweep(sweep), runner))
+
+    @routes.get("/sweeps/{sweep}/trials", response_model=documented.TrialsAnswer, responses=errors())
+    def list_trials(
+        sweep: Reference,
+        order: Order = "plan",
+        state: Annotated[TrialState | None, Query()] = None,
+        page: Number = 1,
+        per_page: Annotated[int, Query(ge=1, le=1000)] = 100,
+        dollars_per_worker_hour: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
+    ) -> Response:
+        """The trials of a sweep, as `sweeper show` has them."""
+        answer = show_answer(store, sweep, order, dollars_per_worker_hour)
+        chosen = [trial for trial in answer["trials"] if state is None or trial["state"] == state.value]
+        shown, paging = paged(chosen, page, per_page)
+        return JsonAnswer({**answer, "trials": shown, **paging})
+
+    @routes.get("/sweeps/{sweep}/best", response_model=documented.BestAnswer, responses=errors())
+    def best_of_sweep(
+        sweep: Reference,
+        by: Annotated[list[str] | None, Query(description="Parameters whose values make the groups.")] = None,
+        threshold: Finite = None,
+        over: Over | None = None,
+        oversubscribed: bool = False,
+        dollars_per_worker_hour: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
+    ) -> Response:
+        """The winner of each group, as `sweeper best` has it."""
+        rate = dollars_per_worker_hour
+        return JsonAnswer(
+            best_answer(store, sweep, by or (), threshold, over, oversubscribed=oversubscribed, rate=rate)
+        )
+
+    @routes.post("/sweeps/{sweep}/stop", status_code=202, response_model=documented.StoppedAnswer, responses=errors())
+    def stop_sweep(sweep: Reference) -> Response:
+        """Stop a sweep for good: what waits is cancelled, what runs ends at its next loss point."""
+        found = store.find_sweep(sweep)
+        cancelled = store.ask_to_stop(found.id)
+        running = len(store.progress.running(found.id))
+        return JsonAnswer({"sweep": found.id, "cancelled": cancelled, "running": running}, status_code=202)
+
+    @routes.post(
+        "/sweeps/{sweep}/resume", status_code=202, response_model=documented.SweepAnswer, responses=errors(409)
+    )
+    def resume_sweep(sweep: Reference) -> Response:
+        """Let a submitted sweep that could not be run be tried again."""
+        found = store.find_sweep(sweep)
+        store.submissions.note_problem(found.id, None)
+        if runner:
+            runner.look()
+        return JsonAnswer(_standing(store, found, runner), status_code=202)
+
+    return routes
+
+
+def paged(items: Sequence[Any], page: int, per_page: int) -> tuple[Sequence[Any], dict[str, int]]:
+    """A page of items, and which of how many it is; a page beyond the last has none."""
+    pages = max(1, -(-len(items) // per_page))
+    return items[(page - 1) * per_page : page * per_page], {"page": page, "pages": pages, "total": len(items)}
+
+
+def _standing(store: Store, sweep: SweepRecord, runner: Runner | None) -> dict[str, Any]:
+    left = remaining(store, sweep.id, sweep.total - sweep.trials)
+    submission = store.submissions.of(sweep.id)
+    return {
+        **sweep_answer(sweep),
+        "spec": sweep.spec,
+        "stopped": store.stop_is_asked(sweep.id),
+        "submitted": submission is not None,
+        "scheduled": runner is not None and runner.sweep == sweep.id,
+        "problem": submission.problem if submission else None,
+        "seconds_left": left and left.seconds,
+        "seconds_left_low": left and left.low,
+        "seconds_left_high": left and left.high,
+    }

@@ -1,0 +1,67 @@
+"""Trials: what was asked for, what was done, and the curve."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from starlette.responses import Response
+
+from dashboards.answers import JsonAnswer
+from dashboards.api import documented
+from dashboards.api.documented import errors
+from sweeper.cli.answers import trial_answer
+from sweeper.store import AttemptRecord, Store
+
+Id = Annotated[str, Path(description="A trial's id.")]
+
+
+def routes(store: Store) -> APIRouter:
+    """The routes of trials."""
+    routes = APIRouter(tags=["trials"], default_response_class=JsonAnswer)
+
+    @routes.get("/trials/{trial}", response_model=documented.TrialAnswer, responses=errors())
+    def show_trial(trial: Id) -> Response:
+        """A trial: its settings as requested and as they took effect, its result, its attempts."""
+        found = store.find_trial(trial)
+        attempts = [_attempt(one, store.phases(found.id, one.number)) for one in store.attempts(found.id)]
+        answer = {**trial_answer(found), "sweep": found.sweep_id, "config": found.config, "resources": found.resources}
+        return JsonAnswer({**answer, "attempts": attempts})
+
+    @routes.get("/trials/{trial}/curve", response_model=documented.CurveAnswer, responses=errors())
+    def curve_of_trial(
+        trial: Id,
+        attempt: Annotated[int | None, Query(ge=1, le=1_000_000, description="By default the latest.")] = None,
+    ) -> Response:
+        """All loss points of an attempt."""
+        found = store.find_trial(trial)
+        number = found.attempt if attempt is None else attempt
+        points = store.points(found.id, number)
+        return JsonAnswer(
+            {
+                "trial": found.id,
+                "attempt": number,
+                "points": [[p.step, p.images, p.seconds, p.loss] for p in points],
+                "not_finite": {str(p.step): str(p.loss) for p in points if not math.isfinite(p.loss)},
+            }
+        )
+
+    return routes
+
+
+def _attempt(attempt: AttemptRecord, phases: dict[str, float]) -> dict[str, Any]:
+    return {
+        "attempt": attempt.number,
+        "state": attempt.state,
+        "reason": attempt.reason,
+        "traceback": attempt.traceback,
+        "gang": attempt.gang_id,
+        "log": attempt.log,
+        "effective": attempt.effective,
+        "startup_seconds": attempt.startup_seconds,
+        "setup_seconds": attempt.setup_seconds,
+        "phases": phases,
+        "started_at": attempt.started_at.isoformat(),
+        "ended_at": attempt.ended_at.isoformat() if attempt.ended_at else None,
+    }

@@ -1,0 +1,77 @@
+"""What becomes of errors: for programs the one shape, for people a page with the same words."""
+
+from __future__ import annotations
+
+import logging
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from dashboards.answers import error_answer
+from engine.errors import ClearError
+from sweeper import errors
+
+logger = logging.getLogger(__name__)
+
+_STATUS: dict[type[ClearError], int] = {
+    errors.NotFoundError: 404,
+    errors.FigureError: 404,
+    errors.SpecError: 422,
+    errors.SeatingError: 422,
+    errors.SubmissionError: 409,
+    errors.AccessError: 403,
+    errors.StoreError: 503,
+}
+_KINDS = {404: "not-found", 405: "method", 400: "usage"}
+
+
+def handle_failures(app: FastAPI) -> None:
+    """Have each error answered in the one shape."""
+
+    def clear(request: Request, error: Exception) -> Response:
+        assert isinstance(error, ClearError)
+        return failure(request, status_of(error), error.kind, error.message, error.remedy)
+
+    def invalid(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return failure(request, 422, "usage", "\n".join(map(_line, error.errors())), "see /api/v1/openapi.json")
+
+    def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        kind = _KINDS.get(error.status_code, "usage")
+        remedy = "see / and /api/v1/openapi.json" if kind in ("not-found", "method") else ""
+        message = f"{request.method} {request.url.path}: {error.detail}"
+        answer = failure(request, error.status_code, kind, message, remedy)
+        answer.headers.update(error.headers or {})
+        return answer
+
+    def unexpected(request: Request, error: Exception) -> Response:
+        logger.error("%s %s", request.method, request.url.path, exc_info=error)
+        return failure(request, 500, "internal", "the server has failed", "its log says how")
+
+    app.add_exception_handler(ClearError, clear)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, refused)
+    app.add_exception_handler(Exception, unexpected)
+
+
+def status_of(error: ClearError) -> int:
+    """The HTTP status of an error."""
+    return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 400)
+
+
+def failure(_request: Request, status: int, kind: str, message: str, remedy: str) -> Response:
+    """An error as who asks can read it."""
+    return error_answer(status, kind, message, remedy)
+
+
+def _line(fault: dict[str, object]) -> str:
+    place = fault.get("loc", ())
+    where = (
+        ".".join(str(part) for part in place if part not in ("body", "query", "path", "header"))
+        if isinstance(place, tuple | list)
+        else ""
+    )
+    return f"{where or 'body'}: {fault.get('msg')}, got {str(fault.get('input'))[:100]!r}"

@@ -1,0 +1,49 @@
+"""A token for the browser: given once on a page, kept there as a cookie that no script can read."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Form, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from dashboards.security.guard import LOGIN, SESSION
+from dashboards.security.settings import Settings
+from dashboards.templates import page
+
+
+def login_routes(settings: Settings) -> APIRouter:
+    """The page that asks for a token, and what it sends to."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get(LOGIN, response_class=HTMLResponse)
+    def ask(next: str = "/") -> Response:
+        return page("login.html", next=_own(next), wrong=False)
+
+    @routes.post(LOGIN)
+    def take(token: Annotated[str, Form()], next: Annotated[str, Form()] = "/") -> Response:
+        tokens = settings.tokens
+        scope = tokens.scope_of(token.strip()) if tokens else None
+        if tokens is None or scope is None:
+            return page("login.html", status=401, next=_own(next), wrong=tokens is not None)
+        answer = RedirectResponse(_own(next), 303)
+        answer.set_cookie(
+            SESSION, tokens.session(scope), httponly=True, samesite="strict", secure=settings.secure, max_age=12 * 3600
+        )
+        return answer
+
+    @routes.post("/logout")
+    def leave(_: Request) -> Response:
+        answer = RedirectResponse(LOGIN, 303)
+        answer.delete_cookie(SESSION, httponly=True, samesite="strict", secure=settings.secure)
+        return answer
+
+    return routes
+
+
+def _own(path: str) -> str:
+    """A path of this server's; its first page for an address elsewhere."""
+    parts = urlsplit(path)
+    own = path.startswith("/") and not path.startswith(("//", "/\\")) and not parts.scheme and not parts.netloc
+    return path if own and path.isprintable() else "/"

@@ -1,0 +1,1 @@
+"""Who may ask the service for what, and how much of it."""

@@ -1,0 +1,46 @@
+"""`sweeper submit`: hand a sweep to a service."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import click
+
+from sweeper.cli.options import json_option, print_json
+from sweeper.cli.server import Server, server_options
+from sweeper.plan import plan
+from sweeper.spec_file import load_spec
+
+
+@click.command()
+@click.argument("spec_path", metavar="SPEC", type=click.Path(path_type=Path))
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Override a field of the spec, such as trial.images=10240; repeatable.",
+)
+@click.option(
+    "--key", metavar="KEY", help="Submitted again under the same key, it is the same sweep; default: a new key."
+)
+@server_options(required=True)
+@json_option
+def submit(spec_path: Path, overrides: tuple[str, ...], key: str | None, server: Server, as_json: bool) -> None:
+    """Submit the sweep in the file SPEC to a service, which runs it after those that came before.
+
+    Returns at once; `sweeper watch` follows it.
+    """
+    spec = load_spec(spec_path, overrides)
+    plan(spec)  # what is wrong with it is said here already, with this file's name
+    with server.client() as client:
+        answer = client.submit(spec.model_dump(mode="json", exclude_unset=True), key or secrets.token_hex(16))
+    if as_json:
+        print_json(answer)
+    else:
+        was = "submitted" if answer["new"] else "submitted before"
+        click.echo(f"sweep {answer['sweep']} ({answer['name']}): {was}, {answer['trials']} trials")
+        click.echo(
+            f"`sweeper watch {answer['sweep']} --server {server.url}` follows it; {server.url}/sweeps/{answer['sweep']}"
+        )

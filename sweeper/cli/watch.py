@@ -1,0 +1,128 @@
+"""`sweeper watch`: follow a sweep that a service, or another process, runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import click
+from rich.console import Console
+
+from sweeper.cli.answers import best_answer
+from sweeper.cli.best import print_groups
+from sweeper.cli.durations import duration
+from sweeper.cli.options import json_option, print_json, store_option
+from sweeper.cli.server import Server, server_options
+from sweeper.errors import ServerError
+from sweeper.following import Follower
+from sweeper.store import Store, open_store
+
+_LOOK_S = 0.5
+_PATIENCE_S = 60.0  # with a service that has gone away
+_PAUSE_S = 1.0
+
+
+@click.command()
+@click.argument("sweep", metavar="SWEEP")
+@server_options()
+@store_option
+@json_option
+def watch(sweep: str, server: Server | None, store_url: str, as_json: bool) -> None:
+    """Follow SWEEP until its last trial has ended, then show the best of each group.
+
+    With --json each change is a line of JSON. Ends at once where nobody runs the sweep or is about to.
+    """
+    if server:
+        with server.client() as client:
+            found = client.find(sweep)
+            last = _show(found, _followed(server, found["sweep"]), as_json)
+            answer = client.best(found["sweep"])
+    else:
+        with closing(open_store(store_url, create=False)) as store:
+            record = store.find_sweep(sweep)
+            last = _show({"sweep": record.id, "name": record.name}, _looked_at(store, record.id), as_json)
+            answer = best_answer(store, record.id)
+    if as_json:
+        print_json(answer)
+    else:
+        print_groups(answer)
+    if failed := last.get("states", {}).get("failed", 0):
+        raise click.ClickException(f"{failed} of {last['total']} trials failed; `sweeper show` says why")
+
+
+def _show(sweep: dict[str, Any], changes: Iterator[dict[str, Any]], as_json: bool) -> dict[str, Any]:
+    """Write each change; the last of them."""
+    console = Console(stderr=True)
+    heading, last = f"{sweep['name']} ({sweep['sweep']})", {}
+    with console.status("", spinner="dots") as status:
+        shown = ""
+        for last in changes:
+            line = f"{heading}: {progress_line(last)}"
+            if as_json:
+                print_json(last, indent=None)
+            elif console.is_terminal:
+                status.update(line.replace("[", r"\["))
+            elif _without_time(last) != shown:
+                shown = _without_time(last)
+                click.echo(line, err=True)
+    return last
+
+
+def progress_line(progress: dict[str, Any]) -> str:
+    """How far a sweep is, in a line for people."""
+    parts = [f"{progress['ended']} of {progress['total']} trials ended"]
+    parts += [
+        f"{count} {state}" for state, count in progress["states"].items() if state not in ("completed", "pending")
+    ]
+    if progress["seconds_left"] is not None:
+        low, high = duration(progress["seconds_left_low"]), duration(progress["seconds_left_high"])
+        about = f"about {duration(progress['seconds_left'])} left"
+        parts.append(about if low == high else f"{about} ({low} to {high})")
+    return ", ".join(parts)
+
+
+def _without_time(progress: dict[str, Any]) -> str:
+    return str((progress["ended"], progress["total"], progress["states"]))
+
+
+def _followed(server: Server, sweep_id: str) -> Iterator[dict[str, Any]]:
+    """What a service says; where it goes away, and is there again within a minute, what it says then."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            with server.client() as client:
+                for progress in client.follow(sweep_id):
+                    deadline = time.monotonic() + _PATIENCE_S
+                    yield progress
+                    if _is_over(progress["state"]) and not _is_waiting(client.sweep(sweep_id)):
+                        return
+        except ServerError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(_PAUSE_S)
+
+
+def _is_waiting(sweep: dict[str, Any]) -> bool:
+    """Whether a sweep that does not run now is about to be run by the service."""
+    return sweep["state"] != "completed" and sweep["problem"] is None and bool(sweep["submitted"])
+
+
+def _looked_at(store: Store, sweep_id: str) -> Iterator[dict[str, Any]]:
+    follower, before = Follower(store, sweep_id), None
+    while True:
+        progress = follower.progress(follower.running())
+        if progress != before:
+            before = progress
+            yield progress
+        submission = store.submissions.of(sweep_id)
+        if _is_over(progress["state"]) and not (
+            progress["state"] != "completed" and submission and submission.problem is None
+        ):
+            return
+        time.sleep(_LOOK_S)
+
+
+def _is_over(state: str) -> bool:
+    return state != "running"
