@@ -6,15 +6,13 @@ import json
 from typing import Any
 
 import orjson
-from starlette.responses import Response
+from starlette.responses import JSONResponse
 
 from sweeper.cli.options import finite
 
 
-class JsonAnswer(Response):
+class JsonAnswer(JSONResponse):
     """A value as JSON, in which numbers that are not finite are null."""
-
-    media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
         """The bytes of the body."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -12,8 +10,6 @@ from starlette.responses import Response
 from dashboards.answers import error_answer
 from engine.errors import ClearError
 from sweeper import errors
-
-logger = logging.getLogger(__name__)
 
 _STATUS: dict[type[ClearError], int] = {
     errors.NotFoundError: 404,
@@ -41,20 +37,15 @@ def handle_failures(app: FastAPI) -> None:
     def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         kind = _KINDS.get(error.status_code, "usage")
-        remedy = "see / and /api/v1/openapi.json" if kind in ("not-found", "method") else ""
+        remedy = "see /api/v1/openapi.json" if kind != "not-found" else "see / and /api/v1/openapi.json"
         message = f"{request.method} {request.url.path}: {error.detail}"
         answer = failure(request, error.status_code, kind, message, remedy)
         answer.headers.update(error.headers or {})
         return answer
 
-    def unexpected(request: Request, error: Exception) -> Response:
-        logger.error("%s %s", request.method, request.url.path, exc_info=error)
-        return failure(request, 500, "internal", "the server has failed", "its log says how")
-
     app.add_exception_handler(ClearError, clear)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, refused)
-    app.add_exception_handler(Exception, unexpected)
 
 
 def status_of(error: ClearError) -> int:

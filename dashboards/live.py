@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -19,7 +19,7 @@ from sweeper.store.progress import RunningTrial
 
 _LOOK_S = 0.2  # while something runs
 _LOOK_IDLE_S = 1.0
-_MOST_UNREAD = 500  # messages to a page that does not take them: it then comes anew
+_MOST_UNREAD = 500
 _MOST_CURVES = 64  # that one page may follow
 
 
@@ -33,10 +33,10 @@ class Message:
 
 @dataclass(eq=False)
 class _Page:
-    """Somebody who looks: at which trials, from which point of each on."""
+    """Somebody who looks: at which trials, after which step of each, None for those that are to come."""
 
-    trials: frozenset[str]
-    queue: asyncio.Queue[Message | None] = field(default_factory=lambda: asyncio.Queue(_MOST_UNREAD))
+    trials: Mapping[str, int | None]
+    queue: asyncio.Queue[Message | None]
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class _News:
 
 
 class Watches:
-    """The sweeps that somebody looks at."""
+    """The sweeps that somebody looks at; a page that leaves `most_unread` messages unread is let go, to come anew."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, most_unread: int = _MOST_UNREAD) -> None:
+        self._store, self._most_unread = store, most_unread
         self._watches: dict[str, _Watch] = {}
 
     @property
@@ -58,15 +58,16 @@ class Watches:
         """How many look."""
         return sum(len(watch.pages) for watch in self._watches.values())
 
-    async def follow(self, sweep_id: str, trials: Collection[str]) -> AsyncIterator[Message]:
-        """What happens to a sweep, with the new points of `trials`, of at most 64: from now on, until it is closed.
+    async def follow(self, sweep_id: str, trials: Mapping[str, int | None]) -> AsyncIterator[Message]:
+        """What happens to a sweep, with the points of `trials`, of at most 64: from now on, until it is closed.
 
-        The first message is its progress as it is now.
+        Of a trial whose last known step is given come all points after that one, also those that are there already;
+        a point may come twice. The first message is the progress as it is now.
         """
         watch = self._watches.get(sweep_id)
         if watch is None or watch.over:
             watch = self._watches[sweep_id] = _Watch(self._store, sweep_id)
-        page = _Page(frozenset(sorted(trials)[:_MOST_CURVES]))
+        page = _Page(dict(sorted(trials.items())[:_MOST_CURVES]), asyncio.Queue(self._most_unread))
         watch.add(page)
         try:
             while (message := await page.queue.get()) is not None:
@@ -92,12 +93,17 @@ class _Watch:
         self.pages: set[_Page] = set()
         self._told: Message | None = None
         self._steps: dict[str, tuple[int, int]] = {}  # of each trial that is followed: attempt and last step
+        self._rewound: dict[str, int] = {}  # followed from an earlier step on, since a page has come that asks for it
+        self._ran: frozenset[str] | None = None  # at the last look
         self._follower = Follower(store, sweep_id)
         self._task = asyncio.get_running_loop().create_task(self._look_for_ever())
 
     def add(self, page: _Page) -> None:
         """Another page, which is told at once how things stand."""
         self.pages.add(page)
+        for trial_id, step in page.trials.items():
+            if step is not None:
+                self._rewound[trial_id] = min(step, self._rewound.get(trial_id, step))
         if self._told:
             page.queue.put_nowait(self._told)
 
@@ -122,8 +128,9 @@ class _Watch:
     async def _look_again_and_again(self) -> None:
         while True:
             followed = frozenset().union(*(page.trials for page in self.pages))
+            rewound, self._rewound = self._rewound, {}
             try:
-                news = await run_in_threadpool(self._look, followed)
+                news = await run_in_threadpool(self._look, followed, rewound)
             except ClearError as error:
                 self._tell_all(
                     Message("fault", to_json(error_content(error.kind, error.message, error.remedy)).decode())
@@ -133,21 +140,24 @@ class _Watch:
             self._tell(news)
             await asyncio.sleep(_LOOK_IDLE_S if news.over else _LOOK_S)
 
-    def _look(self, followed: frozenset[str]) -> _News:
+    def _look(self, followed: frozenset[str], rewound: Mapping[str, int]) -> _News:
         running = self._follower.running()
-        points = self._new_points(followed, running)
+        points = self._new_points(followed, rewound, running)
+        self._ran = frozenset(one.trial for one in running)
         return _News(self._follower.progress(running), points, over=not running)
 
     def _new_points(
-        self, followed: frozenset[str], running: Sequence[RunningTrial]
+        self, followed: frozenset[str], rewound: Mapping[str, int], running: Sequence[RunningTrial]
     ) -> dict[str, tuple[int, list[LossPoint]]]:
         store, attempts = self._store, {one.trial: one.attempt for one in running}
         ask: dict[str, tuple[int, int]] = {}
         for trial_id in followed:
             attempt, known = attempts.get(trial_id), self._steps.get(trial_id)
             if attempt is not None and (known is None or known[0] != attempt):
-                known = (attempt, 0 if known else store.progress.last_step(trial_id, attempt))
+                is_new = known is not None or (self._ran is not None and trial_id not in self._ran)
+                known = (attempt, 0 if is_new else store.progress.last_step(trial_id, attempt))
             if known:
+                known = (known[0], min(known[1], rewound.get(trial_id, known[1])))
                 ask[trial_id] = self._steps[trial_id] = known
         points = store.progress.points_after(ask) if ask else {}
         for trial_id, new in points.items():
@@ -165,7 +175,7 @@ class _Watch:
             return
         written = {trial_id: _written(attempt, points) for trial_id, (attempt, points) in news.points.items()}
         for page in list(self.pages):
-            if mine := [f'"{trial_id}":{written[trial_id]}' for trial_id in page.trials & written.keys()]:
+            if mine := [f'"{trial_id}":{written[trial_id]}' for trial_id in page.trials.keys() & written.keys()]:
                 _put(page, Message("points", f'{{"trials":{{{",".join(mine)}}}}}'))
 
     def _tell_all(self, message: Message) -> None:
@@ -187,6 +197,7 @@ def _put(page: _Page, message: Message) -> None:
 
 def _end(page: _Page) -> None:
     """Close a page's stream, which lets its browser come anew."""
+    page.trials = {}
     while not page.queue.empty():
         page.queue.get_nowait()
     page.queue.put_nowait(None)

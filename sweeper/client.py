@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
-import httpx
+import httpx2
 
 from sweeper.errors import (
     AccessError,
@@ -39,8 +39,8 @@ class Client:
     def __init__(self, url: str, token: str | None = None) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         try:
-            self._http = httpx.Client(base_url=url, headers=headers, timeout=_TIMEOUT_S, follow_redirects=False)
-        except (httpx.InvalidURL, UnicodeError) as error:
+            self._http = httpx2.Client(base_url=url, headers=headers, timeout=_TIMEOUT_S, follow_redirects=False)
+        except (httpx2.InvalidURL, UnicodeError) as error:
             raise ServerError(f"--server {url}: is no address ({error})", "write it like http://host:8400") from None
         self._url = url
 
@@ -76,7 +76,7 @@ class Client:
 
     def follow(self, sweep_id: str) -> Iterator[dict[str, Any]]:
         """The progress of a sweep as it is now and whenever it changes, until the service ends the stream."""
-        timeout = httpx.Timeout(_TIMEOUT_S, read=_SILENCE_S)
+        timeout = httpx2.Timeout(_TIMEOUT_S, read=_SILENCE_S)
         try:
             with self._http.stream("GET", f"/api/v1/sweeps/{quote(sweep_id)}/events", timeout=timeout) as answer:
                 if answer.status_code != 200:
@@ -87,7 +87,7 @@ class Client:
                         raise _as_error(data.get("error", {}))
                     if event == "progress":
                         yield data
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise self._out_of_reach(error) from None
 
     def _ask(
@@ -95,7 +95,7 @@ class Client:
     ) -> dict[str, Any]:
         try:
             answer = self._http.request(method, f"/api/v1/{quote(path)}", params=query, json=content)
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise self._out_of_reach(error) from None
         if not answer.is_success:
             raise self._error(answer)
@@ -105,17 +105,17 @@ class Client:
             raise self._no_service(answer) from None
         return found
 
-    def _error(self, answer: httpx.Response) -> SweeperError:
+    def _error(self, answer: httpx2.Response) -> SweeperError:
         try:
             return _as_error(answer.json()["error"])
         except (ValueError, KeyError, TypeError):
             return self._no_service(answer)
 
-    def _no_service(self, answer: httpx.Response) -> ServerError:
+    def _no_service(self, answer: httpx2.Response) -> ServerError:
         problem = f"--server {self._url}: answers {answer.status_code}, and not as a service of this kind does"
         return ServerError(problem, "check the address and its port")
 
-    def _out_of_reach(self, error: httpx.HTTPError) -> ServerError:
+    def _out_of_reach(self, error: httpx2.HTTPError) -> ServerError:
         why = " ".join(str(error).split()) or type(error).__name__
         return ServerError(
             f"--server {self._url}: cannot be reached ({why})", "start `sweeper serve`, or check the address"

@@ -48,7 +48,7 @@ class RepeatedError(SweeperError):
 
 
 class SubmissionError(SweeperError):
-    """Something that a service does not take: a key that stands for another spec, code where none may be run."""
+    """Something that a service does not take: a key that stands for another spec."""
 
     kind = "submission"
 
@@ -60,7 +60,7 @@ class ServerError(SweeperError):
 
 
 class AccessError(SweeperError):
-    """A service asks for a token, or for one that may do more."""
+    """A service asks for a token, for one that may do more, or does for nobody what was asked."""
 
     kind = "access"
 

@@ -29,13 +29,17 @@ def routes(store: Store, watches: Watches) -> APIRouter:
     async def follow(
         sweep: Reference,
         trials: Annotated[
-            str, Query(description="Ids of trials whose new points are sent, by commas; at most 64.")
+            str,
+            Query(
+                description="Ids of trials whose points are sent, by commas, at most 64; with `:STEP` all points after "
+                "that step, which may come twice."
+            ),
         ] = "",
         once: Annotated[bool, Query(description="End after the first event.")] = False,
     ) -> EventSourceResponse:
         """What happens to a sweep: `progress` (first of all, as it is now), `points` of trials, `fault`."""
         found = await run_in_threadpool(store.find_sweep, sweep)
-        chosen = {name for name in trials.split(",") if name}
+        chosen = dict(_trial(text) for text in trials.split(",") if text)
 
         async def stream() -> AsyncIterator[ServerSentEvent]:
             async for message in watches.follow(found.id, chosen):
@@ -46,3 +50,8 @@ def routes(store: Store, watches: Watches) -> APIRouter:
         return EventSourceResponse(stream(), ping=_PING_S, headers={"Cache-Control": "no-store"})
 
     return routes
+
+
+def _trial(text: str) -> tuple[str, int | None]:
+    trial_id, _, step = text.partition(":")
+    return trial_id, int(step) if step.isdecimal() and len(step) < 19 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import quote, urlsplit
@@ -16,6 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dashboards.answers import error_answer
 from dashboards.security import tokens as access
 from dashboards.security.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 SESSION = "sweeper-session"
 LOGIN = "/login"
@@ -65,20 +68,28 @@ class Guard:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
+                if scope["path"] == LOGIN and message["status"] == 401:
+                    self._count_wrong_token(scope)
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        if refusal := self._refusal(scope):
+        refusal = self._refusal(scope)
+        if refusal is None:
+            receive, refusal = await self._whole_body(receive) if scope["method"] not in _SAFE else (receive, None)
+        if refusal:
             await refusal(scope, receive, guarded)
             return
         try:
-            await self._app(scope, self._limited(receive), guarded)
-        except _TooLarge:
-            if not begun:
-                await self._too_large()(scope, receive, guarded)
+            await self._app(scope, receive, guarded)
+        except Exception:
+            logger.exception("%s %s", scope["method"], scope["path"])
+            if begun:
+                raise
+            answer = error_answer(500, "internal", "the server has failed", "its log says how")
+            await answer(scope, receive, guarded)
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
@@ -121,21 +132,27 @@ class Guard:
 
     def _no_access(self, scope: Scope, headers: Headers) -> Response | None:
         path, tokens = scope["path"], self._settings.tokens
-        if tokens is None or any(path == one or (one.endswith("/") and path.startswith(one)) for one in _OPEN):
+        is_open = any(path == one or (one.endswith("/") and path.startswith(one)) for one in _OPEN)
+        if tokens is None or (is_open and scope["method"] in _SAFE):
             return None
-        most, client = self._settings.wrong_tokens_per_minute, _client(scope)
-        limit = RateLimitItemPerMinute(most) if most is not None else None
-        if limit and not self._limiter.test(limit, "tokens", client):
+        most = self._settings.wrong_tokens_per_minute
+        if most is not None and not self._limiter.test(RateLimitItemPerMinute(most), "tokens", _client(scope)):
             return _slow_down(f"token: more than {most} wrong ones a minute")
+        if is_open:
+            return None
         given = _bearer(headers)
         may = tokens.scope_of(given) if given is not None else _of_session(tokens, headers)
         if may is None:
-            if given is not None and limit:
-                self._limiter.hit(limit, "tokens", client)
+            if given is not None:
+                self._count_wrong_token(scope)
             return _asks_for_token(scope, headers, given)
         if scope["method"] not in _SAFE and may < access.Scope.SUBMIT:
             return error_answer(403, "access", "token: this one may read only", "use one that may submit")
         return None
+
+    def _count_wrong_token(self, scope: Scope) -> None:
+        if (most := self._settings.wrong_tokens_per_minute) is not None:
+            self._limiter.hit(RateLimitItemPerMinute(most), "tokens", _client(scope))
 
     def _body_refusal(self, headers: Headers) -> Response | None:
         length = headers.get("content-length", "0")
@@ -147,24 +164,27 @@ class Guard:
         most = self._settings.largest_body
         return error_answer(413, "too-large", f"body: has more than {most} bytes", "send a smaller spec")
 
-    def _limited(self, receive: Receive) -> Receive:
-        """The same for a body whose length nobody has said."""
-        read = 0
-
-        async def counted() -> Message:
-            nonlocal read
+    async def _whole_body(self, receive: Receive) -> tuple[Receive, Response | None]:
+        """A body whose length nobody may have said, read as far as it may go; a refusal where it goes on."""
+        body, more = bytearray(), True
+        while more:
             message = await receive()
-            if message["type"] == "http.request":
-                read += len(message.get("body", b""))
-                if read > self._settings.largest_body:
-                    raise _TooLarge
-            return message
+            if message["type"] != "http.request":  # who asked has gone
+                break
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > self._settings.largest_body:
+                return receive, self._too_large()
+        given = False
 
-        return counted
+        async def again() -> Message:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return {"type": "http.request", "body": bytes(body), "more_body": False}
 
-
-class _TooLarge(Exception):
-    """A body goes on beyond the limit."""
+        return again, None
 
 
 def _name_of(url: str) -> str:

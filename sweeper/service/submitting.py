@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.config import is_factory
 from sweeper.command import CommandConfig
-from sweeper.errors import SubmissionError
+from sweeper.errors import AccessError
 from sweeper.gangs.machine import local_capacity
 from sweeper.plan import outermost, plan
 from sweeper.seating import check_seating
@@ -25,7 +25,8 @@ def submit(store: Store, written: Any, key: str, policy: Policy) -> tuple[str, b
     Raises:
         SpecError: the spec cannot be run; a line for each fault.
         SeatingError: a worker count that this machine cannot seat.
-        SubmissionError: the key stands for another spec, or the spec runs code that may not be run here.
+        SubmissionError: the key stands for another spec.
+        AccessError: the spec runs code that may not be run here.
     """
     spec = parse_spec(written)
     if not policy.allow_code:
@@ -41,17 +42,15 @@ def _check_code(spec: SweepSpec) -> None:
     """See that nothing is run but what this project has.
 
     Raises:
-        SubmissionError: the field that names something else.
+        AccessError: the field that names something else.
     """
     remedy = "start the server with --allow-commands, if all who may submit may also run programs on it"
     if isinstance(spec.trial, CommandConfig):
-        raise SubmissionError("trial.command: this server runs no commands", remedy)
+        raise AccessError("trial.command: this server runs no commands", remedy)
     for name in ("model", "data"):
         for value in {getattr(spec.trial, name), *spec.axes.get(name, ())}:
             if isinstance(value, str) and is_factory(value):
-                raise SubmissionError(
-                    f"trial.{name}: {value!r} is code of yours, which this server does not run", remedy
-                )
+                raise AccessError(f"trial.{name}: {value!r} is code of yours, which this server does not run", remedy)
 
 
 def _digest(spec: SweepSpec) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sweeper.errors import SeatingError, SpecError, SubmissionError
+from sweeper.errors import AccessError, SeatingError, SpecError
 from sweeper.service import Policy, submit
 from sweeper.store import Store, open_store
 
@@ -46,7 +46,7 @@ def test_code_is_taken_only_where_it_may_be_run(
     store: Store, trial: dict[str, Any], space: dict[str, Any], field: str
 ) -> None:
     written = {"name": "code", "trial": trial, "space": space}
-    with pytest.raises(SubmissionError) as refused:
+    with pytest.raises(AccessError) as refused:
         submit(store, written, "key", Policy())
     assert field in refused.value.message
     assert "--allow-commands" in refused.value.remedy

@@ -1,0 +1,171 @@
+"""A service and its commands, as people use them: real server, real ranks, another time zone, restarts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweeper.client import Client
+from sweeper.errors import AccessError, NotFoundError, ServerError, SpecError
+from tests.processes import eventually
+from tests.sweeper.cli.commands import ENDLESS, begin, number, others, rows
+
+SPEC = """
+name: '实验 #1/日本 "x" <b>'
+trial: {model: neuron, data: step-function, images: 640, points: 10}
+space: {learning_rate: [0.1, 0.2], workers: [1, 2]}
+objective: {over: images}
+"""
+TOKEN, READ = "t" * 24, "r" * 24
+
+
+class Serving:
+    """A server in a process of its own, on a port that it has found."""
+
+    def __init__(self, *options: str, zone: str = "UTC") -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "sweeper.cli", "serve", "--port", "0", "--executor", "local", *options],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TZ": zone},
+            start_new_session=True,
+        )
+        assert self.process.stderr
+        line = self.process.stderr.readline()
+        found = re.search(r"at (http://\S+)", line)
+        assert found, line + self.process.stderr.read()
+        self.url = found[1]
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        self.process.communicate(timeout=60)
+        return self.process.returncode
+
+
+@pytest.fixture
+def serving(spec: Path) -> Iterator[Serving]:
+    server = Serving()
+    assert spec.exists()
+    yield server
+    server.end()
+
+
+def told(*arguments: str, code: int = 0, **variables: str) -> tuple[str, str]:
+    process = subprocess.run(
+        [sys.executable, "-m", "sweeper.cli", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env={**os.environ, **variables},
+    )
+    assert process.returncode == code, process.stderr
+    return process.stdout, process.stderr
+
+
+def test_submit_watch_best_from_another_zone(serving: Serving, spec: Path, tmp_path: Path) -> None:
+    at = ("--server", serving.url)
+    out, _ = told("submit", str(spec), *at, "--key", "mine", "--json")
+    first = json.loads(out)
+    assert (first["new"], first["trials"]) == (True, 4)
+    assert json.loads(told("submit", str(spec), *at, "--key", "mine", "--json")[0]) == {**first, "new": False}
+    out, err = told("watch", first["name"], *at, TZ="Asia/Tokyo")
+    assert "4 of 4 trials ended" in err
+    assert "workers" in out
+    best = json.loads(told("best", "latest", *at, "--json", TZ="America/New_York")[0])
+    assert best == json.loads(told("best", "latest", "--json")[0])
+    assert [group["qualified"] for group in best["groups"]] == [2, 2]
+    out, _ = told("watch", first["sweep"], "--json")  # the same of the store, when all is over
+    assert json.loads(out.splitlines()[0])["ended"] == 4
+    shown = json.loads(told("show", "latest", "--json")[0])
+    with Client(serving.url) as client:
+        assert client.sweep(first["sweep"])["created_at"].endswith("+00:00")
+    assert all(trial["seconds"] > 0 for trial in shown["trials"])
+    assert number(tmp_path, "SELECT count(*) FROM sweep") == 1
+    assert eventually(lambda: len(others(tmp_path)) == 1)  # the server
+
+
+def test_stop_by_the_server(serving: Serving, spec: Path, tmp_path: Path) -> None:
+    at = ("--server", serving.url)
+    sweep_id = json.loads(told("submit", str(spec), *at, *ENDLESS, "--json")[0])["sweep"]
+    assert eventually(lambda: number(tmp_path, "SELECT count(*) FROM loss_point") > 0, 60)
+    watching = begin("watch", sweep_id, *at)
+    out, _ = told("stop", sweep_id[:6], *at)
+    assert out.endswith(", 0 still running\n")
+    _, err = watching.communicate(timeout=60)
+    assert watching.returncode == 0, err
+    assert {state for (state,) in rows(tmp_path, "SELECT state FROM trial")} == {"cancelled"}
+
+
+@pytest.mark.parametrize("number_", [signal.SIGKILL, signal.SIGTERM])
+def test_a_server_that_ends_is_followed_by_one_that_goes_on(
+    number_: signal.Signals, spec: Path, tmp_path: Path
+) -> None:
+    server = Serving()
+    long = ("--set", "trial.images=32000", "--set", "space.workers=[1]")
+    sweep_id = json.loads(told("submit", str(spec), "--server", server.url, *long, "--json")[0])["sweep"]
+    assert eventually(lambda: number(tmp_path, "SELECT count(*) FROM loss_point") > 0, 60)
+    server.end(number_)
+    assert eventually(lambda: not others(tmp_path), 60)
+    assert number(tmp_path, "SELECT count(*) FROM trial WHERE state = 'completed'") < 2
+    again = Serving()
+    try:
+        told("watch", sweep_id, "--server", again.url)
+        assert rows(tmp_path, "SELECT state FROM trial") == [("completed",)] * 2
+        assert number(tmp_path, "SELECT count(*) FROM attempt WHERE state = 'completed'") == 2
+    finally:
+        again.end()
+    assert eventually(lambda: not others(tmp_path))
+
+
+def test_tokens(spec: Path, tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text(f"{TOKEN}\nread {READ}\n")
+    (tmp_path / "reader").write_text(READ)
+    server = Serving("--host", "0.0.0.0", "--token-file", "tokens", "--look-only")
+    try:
+        at = ("--server", server.url.replace("0.0.0.0", "127.0.0.1"))
+        _, err = told("submit", str(spec), *at, code=1)
+        assert err == "error: token: is missing; send Authorization: Bearer TOKEN\n"
+        _, err = told("submit", str(spec), *at, "--token-file", "reader", "--json", code=1)
+        assert json.loads(err)["error"]["kind"] == "access"
+        told("submit", str(spec), *at, SWEEPER_TOKEN=TOKEN)
+        assert told("best", "latest", *at, "--token-file", "reader", "--json")[0]
+        assert TOKEN not in " ".join(server.process.args)  # type: ignore[arg-type]
+    finally:
+        server.end()
+    _, err = told("serve", "--host", "0.0.0.0", code=1)
+    assert "others can reach this address, and no token is set; give --token-file" in err
+
+
+def test_what_a_server_refuses_is_the_error_that_the_library_raises(serving: Serving) -> None:
+    with Client(serving.url) as client:
+        with pytest.raises(NotFoundError, match="no such sweep"):
+            client.find("none")
+        with pytest.raises(SpecError, match="name: is missing"):
+            client.submit({}, "key")
+        code: dict[str, Any] = {"name": "c", "trial": {"command": ["true", "{x}"]}, "space": {"x": [1]}}
+        with pytest.raises(AccessError, match="runs no commands"):
+            client.submit(code, "key")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "nonsense", "http://", "http://[", "ftp://127.0.0.1"])
+def test_a_server_that_is_not_there_is_one_line(url: str) -> None:
+    with pytest.raises(ServerError) as refused, Client(url) as client:
+        client.find("latest")
+    assert "\n" not in str(refused.value)
+    assert url in str(refused.value)
+
+
+def test_a_port_that_is_taken_is_one_line(serving: Serving) -> None:
+    port = serving.url.rpartition(":")[2]
+    _, err = told("serve", "--port", port, code=1)
+    assert err.startswith(f"error: --port {port}: cannot listen on 127.0.0.1 (")
+    assert err.count("\n") == 1
