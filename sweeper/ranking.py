@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
 
 from sweeper.trial import TrialState
@@ -53,7 +54,7 @@ class Group:
 
     `trials` counts trials, `competitors` what is ranked. `untimed` counts the trials that are complete, and have no
     area since they were oversubscribed; `rivals` are the pruned ones whose area so far is not larger than the winner's,
-    of all that are `pruned`.
+    of all that are `pruned`. `members` are all that compete, in the order in which they were given.
     """
 
     key: dict[str, Any]
@@ -64,6 +65,7 @@ class Group:
     rivals: tuple[Candidate, ...] = ()
     competitors: int = 0
     pruned: int = 0
+    members: tuple[Candidate, ...] = ()
 
     @property
     def winner(self) -> Candidate | None:
@@ -73,16 +75,19 @@ class Group:
 
 def group_key(parameters: Mapping[str, Any], group_by: Sequence[str]) -> Key:
     """The values by which a trial's rivals are found."""
+    if len(group_by) == 1:  # as most are, and there are many trials
+        return (parameters.get(group_by[0]),)
     return tuple([parameters.get(name) for name in group_by])
 
 
 def qualifies(candidate: Candidate, threshold: float | None) -> bool:
     """Whether a curve is complete, finite, has an area, and came down to the threshold (equality counts)."""
-    if not (candidate.complete and candidate.finite) or not _is_number(candidate.area):
+    if candidate.state is not TrialState.COMPLETED or not candidate.finite:
         return False
-    if threshold is None:
-        return True
-    return candidate.minimum_loss is not None and candidate.minimum_loss <= threshold
+    area, minimum = candidate.area, candidate.minimum_loss
+    if not (-_LAST < area < _LAST if type(area) is float else _is_number(area)):
+        return False
+    return threshold is None or (minimum is not None and minimum <= threshold)
 
 
 def rank(candidates: Iterable[Candidate], threshold: float | None) -> list[Candidate]:
@@ -90,7 +95,14 @@ def rank(candidates: Iterable[Candidate], threshold: float | None) -> list[Candi
 
     Equal areas are ordered by fewer workers, smaller batch, smaller rate, and the trial's id.
     """
-    return sorted([c for c in candidates if qualifies(c, threshold)], key=_order)
+    qualified = [c for c in candidates if qualifies(c, threshold)]
+    qualified.sort(key=_area)
+    # The rest of the order is looked at only where areas are equal: few are.
+    ranking: list[Candidate] = []
+    for _, equal in groupby(qualified, key=_area):
+        ties = list(equal)
+        ranking += ties if len(ties) == 1 else sorted(ties, key=_order)
+    return ranking
 
 
 def best_per_group(
@@ -121,6 +133,7 @@ def _group(key: dict[str, Any], members: Sequence[Candidate], threshold: float |
         rivals=tuple(c for c in pruned if c.area is None or least is None or c.area <= least),
         competitors=len(members),
         pruned=sum(c.state is TrialState.PRUNED for c in members),
+        members=tuple(members),
     )
 
 
@@ -140,11 +153,14 @@ def sort_key(value: Any) -> tuple[int, float, str]:
     return (1, 0.0, str(value))
 
 
-def _order(candidate: Candidate) -> tuple[float, float, float, float, str]:
+def _area(candidate: Candidate) -> float:
+    return _number(candidate.area)
+
+
+def _order(candidate: Candidate) -> tuple[float, float, float, str]:
     parameters = candidate.parameters
     size = parameters.get("batch_size", parameters.get("global_batch_size"))
     return (
-        _number(candidate.area),
         _number(parameters.get("workers")),
         _number(size),
         _number(parameters.get("learning_rate")),
@@ -157,6 +173,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _number(value: Any) -> float:
-    if type(value) is float:  # most are, and there are many
-        return value if -_LAST < value < _LAST else _LAST
+    kind = type(value)
+    if kind is float:  # most are, and there are many
+        return value if -_LAST < value < _LAST else _LAST  # type: ignore[no-any-return]
+    if kind is int:
+        return float(value)
     return float(value) if _is_number(value) else _LAST

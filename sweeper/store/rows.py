@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
+import orjson
 from sqlalchemy import RowMapping
 
 from sweeper.curve import LossPoint
@@ -14,6 +17,7 @@ from sweeper.ranking import Candidate
 from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, SweepRecord, TrialRecord
 from sweeper.trial import TrialState
 
+_LONG_NUMBER = re.compile(r"\d{19}")  # may be whole and beyond 64 bits, which orjson makes a float of
 _STATES = {state.value: state for state in TrialState}
 
 
@@ -43,12 +47,23 @@ def trial_record(row: RowMapping) -> TrialRecord:
 
 def candidates(found: Sequence[Sequence[Any]]) -> list[Candidate]:
     """Candidates from rows of `statements.candidates_of`."""
-    # All in one piece: for texts as short as these a call costs more than what it decodes.
-    decoded = json.loads(f"[{','.join([row[1] for row in found])}]")
-    return [
-        Candidate(trial, parameters, _STATES[state], *others)
-        for (trial, _, state, *others), parameters in zip(found, decoded, strict=True)
-    ]
+    if not found:
+        return []
+    trials, texts, states, *others = zip(*found, strict=True)
+    # Column by column: there are many rows, and a loop of our own over them takes three times as long.
+    columns = zip(trials, _decoded(texts), map(_STATES.__getitem__, states), *others, repeat(()), strict=False)
+    return list(map(Candidate._make, columns))
+
+
+def _decoded(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Parameters from JSON, all in one piece: for texts as short as these a call costs more than what it decodes."""
+    text = f"[{','.join(texts)}]"
+    if not _LONG_NUMBER.search(text):
+        try:
+            return list(orjson.loads(text))
+        except orjson.JSONDecodeError:  # NaN and infinities are Python's own
+            pass
+    return list(json.loads(text))
 
 
 def attempt_record(row: RowMapping) -> AttemptRecord:

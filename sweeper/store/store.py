@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Engine, RowMapping, Select, insert, select
 
+from sweeper.collecting import collection_paused
 from sweeper.curve import CurveSummary, LossPoint
 from sweeper.errors import NotFoundError
 from sweeper.ranking import Candidate
@@ -122,7 +123,8 @@ class Store:
         With `oversubscribed` such trials have their areas over seconds, too.
         """
         query = statements.candidates_of(sweep_id, over, oversubscribed=oversubscribed)
-        return self._read(lambda connection: rows.candidates(connection.execute(query).all()))
+        with collection_paused():
+            return self._read(lambda connection: rows.candidates(connection.execute(query).all()))
 
     def claim(
         self, trial_id: str, log: Callable[[int], str] = lambda _: "", scheduler_id: str | None = None

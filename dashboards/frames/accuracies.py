@@ -1,0 +1,64 @@
+"""The table of accuracies on the test set: those of the trial that stands for each group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dashboards.frames.positions import position
+from dashboards.frames.trials import TrialGroup, TrialRow, TrialTable
+from sweeper.errors import FigureError
+from sweeper.store import EvaluationRecord, Store
+
+
+@dataclass(frozen=True)
+class AccuracyRow:
+    """The evaluations of the trial that stands for a group as in `CurveRow`; none where it was not evaluated.
+
+    `positions` are seconds of training, images, steps or dollars, `accuracies` shares of the test set in [0, 1].
+    """
+
+    group: TrialGroup
+    trial: TrialRow | None
+    positions: tuple[float, ...]
+    accuracies: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class AccuracyTable:
+    """One trial's accuracies per group of `trials`, in the order of its groups."""
+
+    trials: TrialTable
+    rows: tuple[AccuracyRow, ...]
+
+
+def accuracy_table(store: Store, trials: TrialTable) -> AccuracyTable:
+    """The evaluations of the best trial of each group; one query.
+
+    Raises:
+        FigureError: none of these trials was evaluated.
+        StoreError: the store cannot be read.
+    """
+    evaluations = store.evaluations_by_trial(trials.sweep)
+    rows = tuple(_accuracy_row(evaluations, group, trials) for group in trials.groups)
+    if not evaluations:
+        raise FigureError(
+            f"sweep {trials.name!r}: none of its trials was evaluated on the test set",
+            "set trial.evaluate_every in its spec, and run it again",
+        )
+    if not any(row.accuracies for row in rows):
+        raise FigureError(
+            f"sweep {trials.name!r}: none of its evaluated trials is the best of a group",
+            "wait until a trial has ended, then draw again",
+        )
+    return AccuracyTable(trials, rows)
+
+
+def _accuracy_row(
+    evaluations: Mapping[str, Sequence[EvaluationRecord]], group: TrialGroup, table: TrialTable
+) -> AccuracyRow:
+    trial = group.best
+    found = evaluations.get(trial.trial, ()) if trial else ()
+    positions = [position(evaluation, trial, table) for evaluation in found] if trial else []
+    known = tuple(float(position) for position in positions if position is not None)
+    return AccuracyRow(group, trial, known, tuple(evaluation.accuracy for evaluation in found))
