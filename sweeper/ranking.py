@@ -175,7 +175,7 @@ def _is_number(value: Any) -> bool:
 def _number(value: Any) -> float:
     kind = type(value)
     if kind is float:  # most are, and there are many
-        return value if -_LAST < value < _LAST else _LAST  # type: ignore[no-any-return]
+        return value if -_LAST < value < _LAST else _LAST
     if kind is int:
         return float(value)
     return float(value) if _is_number(value) else _LAST

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Any
@@ -17,7 +16,9 @@ from sweeper.ranking import Candidate
 from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, SweepRecord, TrialRecord
 from sweeper.trial import TrialState
 
-_LONG_NUMBER = re.compile(r"\d{19}")  # may be whole and beyond 64 bits, which orjson makes a float of
+# Digits as zeros, all else as spaces: so many in a row may be a whole number beyond 64 bits, which orjson makes a float.
+_DIGITS = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
+_LONG_NUMBER = 19 * b"0"
 _STATES = {state.value: state for state in TrialState}
 
 
@@ -57,8 +58,8 @@ def candidates(found: Sequence[Sequence[Any]]) -> list[Candidate]:
 
 def _decoded(texts: Sequence[str]) -> list[dict[str, Any]]:
     """Parameters from JSON, all in one piece: for texts as short as these a call costs more than what it decodes."""
-    text = f"[{','.join(texts)}]"
-    if not _LONG_NUMBER.search(text):
+    text = f"[{','.join(texts)}]".encode()
+    if _LONG_NUMBER not in text.translate(_DIGITS):
         try:
             return list(orjson.loads(text))
         except orjson.JSONDecodeError:  # NaN and infinities are Python's own
