@@ -16,7 +16,7 @@ from sweeper.ranking import Candidate
 from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, SweepRecord, TrialRecord
 from sweeper.trial import TrialState
 
-# Digits as zeros, all else as spaces: so many in a row may be a whole number beyond 64 bits, which orjson makes a float.
+# Digits as zeros, all else as spaces: so many in a row may be a whole number beyond 64 bits, which orjson has not.
 _DIGITS = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
 _LONG_NUMBER = 19 * b"0"
 _STATES = {state.value: state for state in TrialState}

@@ -28,6 +28,7 @@ from sweeper.store.records import (
 )
 from sweeper.store.submissions import Submissions
 from sweeper.store.transactions import Transactions
+from sweeper.store.views import Views
 from sweeper.trial import TrialSpec, TrialState
 
 DEFAULT_URL = "sqlite:///sweeper.db"
@@ -43,7 +44,9 @@ def open_store(url: str = DEFAULT_URL, *, create: bool = True) -> Store:
 
 
 class Store:
-    """Sweeps, trials, attempts and curves; `submissions` are the sweeps of services, `progress` is for live pages.
+    """Sweeps, trials, attempts and curves; `submissions` are the sweeps of services.
+
+    `progress` is for live pages, `views` has what else pages ask for.
 
     Every method is one transaction, callable from any thread and from many processes at once. While the database is
     away or busy a method waits for most of a minute; what was recorded before it went is not recorded twice. Raises
@@ -55,6 +58,7 @@ class Store:
         transactions = Transactions(engine, name)
         self._read, self._write = transactions.read, transactions.write
         self.submissions, self.progress = Submissions(transactions), Progress(transactions)
+        self.views = Views(transactions, name)
 
     def close(self) -> None:
         """Give the connections back."""
