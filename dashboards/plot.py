@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dashboards.frames import TrialTable
-    from sweeper.store import Store
+    from sweeper.store import Store, SweepRecord
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -77,6 +77,28 @@ def accuracy(**options: Any) -> None:
     _plot("accuracy", **options)
 
 
+@plot.command()
+@_figure_options
+def phases(**options: Any) -> None:
+    """What the time of training went into, per worker count."""
+    _plot("phases", **options)
+
+
+@plot.command()
+@_figure_options
+def scaling(**options: Any) -> None:
+    """Throughput, parallel efficiency and time to threshold by worker count."""
+    _plot("scaling", **options)
+
+
+@plot.command()
+@click.argument("first")
+@_figure_options
+def compare(first: str, **options: Any) -> None:
+    """Areas of SWEEP against those of FIRST: the difference in each cell, for before and after."""
+    _plot("comparison", first=first, **options)
+
+
 def _plot(
     kind: str,
     *,
@@ -88,6 +110,7 @@ def _plot(
     dollars_per_worker_hour: float | None,
     store_url: str,
     as_json: bool,
+    first: str | None = None,
 ) -> None:
     """Draw, write, and say where; raises FigureError, NotFoundError and StoreError."""
     # Only now: matplotlib takes longer to import than all the rest, and `--help` does not need it.
@@ -97,10 +120,15 @@ def _plot(
     if output is not None:
         format_of(output)
     with closing(open_store(store_url, create=False)) as store:
+
+        def table_of(one: SweepRecord, axis: str | None) -> TrialTable:
+            rate = dollars_per_worker_hour
+            return trial_table(store, one, axis, threshold, oversubscribed=oversubscribed, rate=rate)
+
         record = store.find_sweep(sweep)
-        rate = dollars_per_worker_hour
-        table = trial_table(store, record, over, threshold, oversubscribed=oversubscribed, rate=rate)
-        figure = _draw(kind, store, table)
+        before = None if first is None else table_of(store.find_sweep(first), over)
+        table = table_of(record, over if before is None else before.over)
+        figure = _draw(kind, store, table) if before is None else _compare(before, table)
     path = output or default_path(record.name, record.id, kind)
     write_figure(figure, path)
     if as_json:
@@ -110,11 +138,13 @@ def _plot(
 
 
 def _draw(kind: str, store: Store, table: TrialTable) -> Figure:
-    from dashboards import figures
-    from dashboards.frames import accuracy_table, curve_table
+    from dashboards.kinds import KINDS
 
-    if kind == "curves":
-        return figures.draw_curves(curve_table(store, table))
-    if kind == "accuracy":
-        return figures.draw_accuracy(accuracy_table(store, table))
-    return {"heatmap": figures.draw_heatmap, "histogram": figures.draw_histogram}[kind](table)
+    return KINDS[kind].draw(KINDS[kind].table(store, table))
+
+
+def _compare(before: TrialTable, after: TrialTable) -> Figure:
+    from dashboards.figures import draw_comparison
+    from dashboards.frames import comparison
+
+    return draw_comparison(comparison(before, after))

@@ -11,15 +11,23 @@ from typing import Any
 import pytest
 
 from sweeper.cli.main import main
+from sweeper.curve import summarize
 from sweeper.store import Store, SweepRecord
-from tests.dashboards.sweeps import curve, evaluated, run
+from sweeper.trial import TrialState
+from tests.dashboards.sweeps import curve, evaluated, run, submit
 
 
 @pytest.fixture
 def sweep(store: Store) -> SweepRecord:
     """Four trials on two worker counts."""
     space = {"learning_rate": [0.1, 0.5], "workers": [1, 2]}
-    swept = run(store, space, lambda trial: curve(4.0 / trial.workers, 1.5), name="two by two")
+    sweep_id = submit(store, space, name="two by two")
+    for trial in store.trials(sweep_id):
+        points, attempt = curve(4.0 / trial.workers, 1.5), store.claim(trial.id)
+        assert attempt is not None
+        store.add_points(trial.id, attempt, points)
+        store.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points), phases={"compute": 1.0})
+    swept = store.find_sweep(sweep_id)
     for trial in store.trials(swept.id):
         evaluated(store, trial.id, 0.5, 0.75)
     return swept
@@ -40,7 +48,7 @@ def call(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
     return called
 
 
-@pytest.mark.parametrize("kind", ["heatmap", "histogram", "curves", "accuracy"])
+@pytest.mark.parametrize("kind", ["heatmap", "histogram", "curves", "accuracy", "scaling", "phases"])
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_figures_are_written_in_all_formats(
     call: Any, sweep: SweepRecord, kind: str, suffix: str, start: bytes
@@ -53,6 +61,12 @@ def test_figures_are_written_in_all_formats(
 def test_the_default_file_has_the_sweeps_name(call: Any) -> None:
     assert call("curves", "two by two") == (0, "two-by-two-curves.png\n", "")
     assert Path("two-by-two-curves.png").is_file()
+
+
+def test_two_sweeps_are_compared_over_the_axis_of_the_first(call: Any, store: Store, sweep: SweepRecord) -> None:
+    run(store, {"learning_rate": [0.1]}, lambda _: curve(1.0, 1.0), name="by images", over="images")
+    assert call("compare", "by images", sweep.id, "-o", "both.svg") == (0, "both.svg\n", "")
+    assert "area over images" in Path("both.svg").read_text()
 
 
 def test_json_says_what_was_written(call: Any, sweep: SweepRecord) -> None:
