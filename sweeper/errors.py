@@ -87,3 +87,15 @@ class UsageError(SweeperError):
     """A setting of the environment that cannot be used."""
 
     kind = "usage"
+
+
+class DocumentError(SweeperError):
+    """A file that cannot be exported to, or from which no sweep can be imported."""
+
+    kind = "document"
+
+
+class MissingPackageError(SweeperError):
+    """A package that only some have, and that is needed now."""
+
+    kind = "missing-package"

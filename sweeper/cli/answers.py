@@ -14,6 +14,7 @@ from sweeper.cli.standing import doubtful_trials, extremes_answer, separation_an
 from sweeper.cost import bill, candidates_over, rate_for
 from sweeper.errors import SpecError
 from sweeper.interchange.importing import LoggedTrial
+from sweeper.interchange.sources import ImportedSweep
 from sweeper.ranking import Candidate, Group, best_per_group
 from sweeper.repeats import Race, gives_seeds, repeats_of
 from sweeper.settings import competitors
@@ -136,6 +137,25 @@ def import_answer(store: Store, sweep_id: str, imported: Sequence[LoggedTrial]) 
         **_heading(sweep),
         "trials": [_imported(trial, logged) for trial, logged in zip(stored, imported, strict=True)],
     }
+
+
+def sweep_import_answer(imported: Sequence[ImportedSweep]) -> list[dict[str, Any]]:
+    """What an import of whole sweeps stored: [{"sweep", "name", "file", "format", "trials", "points", "kept_ids",
+    "notes"}]; `trials` and `points` are counts, `kept_ids` whether sweep and trials are called as in the file.
+    """
+    return [
+        {
+            "sweep": one.restored.sweep_id,
+            "name": one.name,
+            "file": str(one.source.path),
+            "format": one.source.format,
+            "trials": one.restored.trials,
+            "points": one.restored.points,
+            "kept_ids": one.restored.kept_ids,
+            "notes": list(one.notes),
+        }
+        for one in imported
+    ]
 
 
 def _heading(sweep: SweepRecord) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`sweeper import`: loss curves from other programs' log files."""
+"""`sweeper import`: exported sweeps, other programs' runs, and loss curves from log files."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from typing import Any
 
 import click
 
-from sweeper.cli.answers import import_answer
+from sweeper.cli.answers import import_answer, sweep_import_answer
 from sweeper.cli.options import json_option, print_json, store_option
+from sweeper.errors import SpecError
 from sweeper.interchange import FORMATS, Ignored, Keys, LoggedTrial, read_trials, store_trials
-from sweeper.store.store import open_store
+from sweeper.interchange.foreign import RUNS_READERS, ForeignOptions
+from sweeper.interchange.formats import SWEEP_FORMATS
+from sweeper.interchange.sources import SweepSource, find_source, store_sweeps
+from sweeper.store.store import Store, open_store
 
 _SHOWN_LINES = 3
 _SHOWN_CHARACTERS = 80
@@ -36,10 +40,22 @@ _SHOWN_CHARACTERS = 80
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(list(FORMATS)),
+    type=click.Choice(list(dict.fromkeys([*FORMATS, *SWEEP_FORMATS, *RUNS_READERS]))),
     help="Format of the files; default: from their content.",
 )
-@click.option("--loss-key", metavar="KEY", help="Column or key of the loss; default: loss, train_loss, training_loss.")
+@click.option(
+    "--experiment",
+    "experiments",
+    multiple=True,
+    metavar="NAME",
+    help="Of an MLflow store only this experiment, by name or id; repeatable; default: all that have runs.",
+)
+@click.option(
+    "--loss-key",
+    "--loss",
+    metavar="KEY",
+    help="Column, key, metric or tag of the loss; default: loss, train_loss, training_loss.",
+)
 @click.option("--seconds-key", metavar="KEY", help="Column or key of the seconds; default: seconds, time, timestamp, …")
 @store_option
 @json_option
@@ -49,26 +65,76 @@ def import_logs(
     assignments: tuple[str, ...],
     pattern: str | None,
     format_name: str | None,
+    experiments: tuple[str, ...],
     loss_key: str | None,
     seconds_key: str | None,
     store_url: str,
     as_json: bool,
 ) -> None:
-    """Import loss logs, one trial a FILE, as a sweep that is ranked and drawn like any other.
+    """Import what `sweeper export` wrote, other programs' runs, or loss logs, to be ranked and drawn like any sweep.
 
-    A log is text: `seconds loss` a line; CSV with a header; JSON lines; or `key = value` pairs a line. Lines that are
-    no data are counted and shown. Nothing is stored unless all files can be read.
+    FILE is told by its content: an export (CSV, Parquet, JSON, TensorBoard, Optuna) becomes the sweep that it was;
+    MLflow's SQLite store a sweep an experiment, a folder of TensorBoard's event files one, with a trial a run. Any
+    other is a log, and all logs are the trials of one sweep: `seconds loss` a line; CSV with a header; JSON lines; or
+    `key = value` pairs a line. Lines that are no data are counted and shown. Nothing is stored unless all can be read.
     """
-    trials = read_trials(files, assignments, pattern, format_name, Keys(loss=loss_key, seconds=seconds_key))
+    keys = Keys(loss=loss_key, seconds=seconds_key)
+    options = ForeignOptions(keys, assignments, pattern, experiments)
+    found = {path: find_source(_plain(path), format_name) for path in files}
+    sources = [source for source in found.values() if source is not None]
+    logs = [path for path, source in found.items() if source is None]
+    _check_options(sources, logs, options, name)
+    trials = read_trials(logs, assignments, pattern, _log_format(format_name), keys) if logs else []
     with closing(open_store(store_url)) as store:
-        answer = import_answer(store, store_trials(store, trials, name), trials)
+        answers = sweep_import_answer(store_sweeps(store, sources, options, name))
+        answer = _store_logs(store, trials, name) if logs else None
     if as_json:
-        print_json(answer)
+        print_json({"sweeps": [*answers, *([answer] if answer else [])]} if answers else answer)
         return
-    for trial, logged in zip(answer["trials"], trials, strict=True):
-        _print_trial(trial, logged)
-    count = len(trials)
-    click.echo(f"imported {count} trial{'s' * (count > 1)} as {answer['name']}, sweep {answer['sweep']}")
+    for sweep in answers:
+        _print_sweep(sweep)
+    if answer:
+        for trial, logged in zip(answer["trials"], trials, strict=True):
+            _print_trial(trial, logged)
+        _print_done(len(trials), answer)
+
+
+def _plain(path: Path) -> Path:
+    """A database may be given by its URL, as elsewhere."""
+    text = str(path)
+    return Path(text.removeprefix("sqlite:/")) if text.startswith("sqlite:/") else path
+
+
+def _check_options(sources: list[SweepSource], logs: list[Path], options: ForeignOptions, name: str | None) -> None:
+    exported = [source for source in sources if source.exported]
+    if exported and (options.assignments or options.pattern or options.keys.given):
+        message = "is an export, whose trials have their parameters and losses; leave out --set, --pattern and the keys"
+        raise SpecError([f"{exported[0].path}: {message}"])
+    if options.experiments and not any(source.format == "mlflow" for source in sources):
+        raise SpecError(["--experiment: there is no MLflow store among the files; leave it out"])
+    if name is not None and sources and (logs or len(sources) > 1):
+        raise SpecError(["--name: is for one sweep, and there are several; import one file after the other"])
+
+
+def _log_format(format_name: str | None) -> str | None:
+    return format_name if format_name in FORMATS else None
+
+
+def _store_logs(store: Store, trials: list[LoggedTrial], name: str | None) -> dict[str, Any]:
+    return import_answer(store, store_trials(store, trials, name), trials)
+
+
+def _print_sweep(answer: Mapping[str, Any]) -> None:
+    click.echo(f"{answer['file']}: {_count(answer['points'], 'point')} ({answer['format']})")
+    if not answer["kept_ids"]:
+        click.echo("  the store has a sweep of that id already: this one and its trials have new ids")
+    for note in answer["notes"]:
+        click.echo(f"  {note}")
+    _print_done(answer["trials"], answer)
+
+
+def _print_done(count: int, answer: Mapping[str, Any]) -> None:
+    click.echo(f"imported {_count(count, 'trial')} as {answer['name']}, sweep {answer['sweep']}")
 
 
 def _print_trial(trial: Mapping[str, Any], logged: LoggedTrial) -> None:

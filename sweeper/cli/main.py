@@ -34,6 +34,7 @@ COMMANDS = {
     "stop": "sweeper.cli.stop:stop",
     "delete": "sweeper.cli.stop:delete",
     "import": "sweeper.cli.import_logs:import_logs",
+    "export": "sweeper.cli.export:export",
     "doctor": "sweeper.cli.doctor:doctor",
 }
 PLUGINS = "sweeper.commands"

@@ -55,10 +55,10 @@ class Store:
 
     def __init__(self, engine: Engine, name: str) -> None:
         self._engine, self.name = engine, name
-        transactions = Transactions(engine, name)
-        self._read, self._write = transactions.read, transactions.write
-        self.submissions, self.progress = Submissions(transactions), Progress(transactions)
-        self.views = Views(transactions, name)
+        self.transactions = Transactions(engine, name)  # for what else in this package reads and writes
+        self._read, self._write = self.transactions.read, self.transactions.write
+        self.submissions, self.progress = Submissions(self.transactions), Progress(self.transactions)
+        self.views = Views(self.transactions, name)
 
     def close(self) -> None:
         """Give the connections back."""

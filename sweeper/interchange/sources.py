@@ -1,0 +1,126 @@
+"""What is imported: whole sweeps and other programs' runs, told apart by a file's content; all else is a log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from sweeper.errors import DocumentError, SpecError
+from sweeper.interchange.foreign import RUNS_READERS, ForeignOptions
+from sweeper.interchange.formats import SWEEP_FORMATS, IncomingSweep, SweepFormat
+from sweeper.names import checked_name
+from sweeper.store import Store
+from sweeper.store.archives import Restored, restore
+
+_NOT_OURS = {
+    b"PAR1": "a Parquet file that `sweeper export` has not written",
+    b"SQLite format 3": "a database of none of the kinds that can be read",
+}
+
+
+@dataclass(frozen=True)
+class SweepSource:
+    """A file that holds sweeps; `open` gives them, and `exported` tells whether `sweeper export` has written it.
+
+    `format` is what `--format` calls its kind.
+    """
+
+    path: Path
+    format: str
+    exported: bool
+    open: Callable[[ForeignOptions], Iterator[IncomingSweep]]
+
+    def read(self, options: ForeignOptions) -> Iterator[IncomingSweep]:
+        """The sweeps in it; `options` are for other programs' runs.
+
+        Raises:
+            DocumentError: it cannot be read; see also `SweepFormat` and `RunsReader`.
+        """
+        try:
+            yield from self.open(options)
+        except UnicodeDecodeError as error:
+            raise DocumentError(f"{self.path}: is no UTF-8 text (byte {error.start})", "export it again") from None
+        except OSError as error:
+            raise DocumentError(f"{self.path}: cannot be read ({error.strerror})", "name a file that can") from None
+
+
+@dataclass(frozen=True)
+class ImportedSweep:
+    """A sweep that has been stored, what it was read from, and what is to be said of that."""
+
+    source: SweepSource
+    name: str
+    restored: Restored
+    notes: tuple[str, ...]
+
+
+def find_source(path: Path, name: str | None = None) -> SweepSource | None:
+    """How to read sweeps from a path, or by the reader of this name; None for a log of a run.
+
+    Raises:
+        DocumentError: what is neither.
+    """
+    for written in SWEEP_FORMATS.values():
+        if name in (None, written.name) and written.recognizes(path):
+            return SweepSource(path, written.name, exported=True, open=partial(_read_exported, written, path))
+    for runs in RUNS_READERS.values():
+        if name in (None, runs.name) and runs.recognizes(path):
+            return SweepSource(path, runs.name, exported=False, open=partial(runs.read, path))
+    if name in (*SWEEP_FORMATS, *RUNS_READERS) and name != "csv":
+        raise DocumentError(f"{path}: is not of the format {name}", "leave out --format, or name the one that it has")
+    if path.is_dir():
+        raise DocumentError(f"{path}: is a folder without TensorBoard's event files", "name a file, or another folder")
+    beginning = _beginning(path)
+    for magic, what in _NOT_OURS.items():
+        if beginning.startswith(magic):
+            known = ", ".join([*SWEEP_FORMATS, *RUNS_READERS])
+            raise DocumentError(f"{path}: is {what}", f"import one of {known}, or a log")
+    return None
+
+
+def store_sweeps(
+    store: Store, sources: Sequence[SweepSource], options: ForeignOptions, name: str | None = None
+) -> list[ImportedSweep]:
+    """Store all sweeps of some files, or what is wrong with one of them and none; `name` is for a single one.
+
+    Raises:
+        DocumentError, LogFormatError, SpecError, MissingPackageError: see `SweepFormat` and `RunsReader`.
+        StoreError: the store refuses.
+    """
+    imported: list[ImportedSweep] = []
+    try:
+        for source in sources:
+            for incoming in source.read(options):
+                if name is not None and imported:
+                    raise SpecError(
+                        ["--name: is for one sweep, and there are several; import one file after the other"]
+                    )
+                sweep = incoming.sweep if name is None else replace(incoming.sweep, name=_checked(name))
+                restored = restore(store, sweep, incoming.trials)
+                imported.append(ImportedSweep(source, sweep.name, restored, tuple(incoming.notes)))
+    except BaseException:  # an interrupt too
+        for done in imported:
+            store.delete_sweep(done.restored.sweep_id)
+        raise
+    return imported
+
+
+def _read_exported(written: SweepFormat, path: Path, _: ForeignOptions) -> Iterator[IncomingSweep]:
+    return written.read(path)
+
+
+def _checked(name: str) -> str:
+    try:
+        return checked_name(name)
+    except ValueError as error:
+        raise SpecError([f"--name: {name!r} {error}"]) from None
+
+
+def _beginning(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(16)
+    except OSError:
+        return b""  # whoever reads it as a log says what is wrong
