@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sweeper.errors import DocumentError
 from sweeper.interchange.formats import SWEEP_FORMATS, SweepFormat
+from sweeper.interchange.sqlite_file import is_database
 from sweeper.store.archived import Archive
 
 _URL = "sqlite:///"
@@ -65,16 +66,8 @@ def _check_place(path: Path) -> None:
     if path.is_dir() and any(path.iterdir()):
         raise DocumentError(f"{path}: is a folder with something in it", "name a new one with -o")
     # A database may be somebody's only copy of much else, such as the store itself.
-    if _is_database(path):
+    if is_database(path):
         raise DocumentError(f"{path}: is a database already", "name a new file with -o, or remove this one")
-
-
-def _is_database(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(15) == b"SQLite format 3"
-    except OSError:
-        return False
 
 
 def _remove(partial: Path) -> None:
