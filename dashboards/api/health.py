@@ -45,7 +45,7 @@ def routes(store: Store, watches: Watches, runner: Runner | None) -> APIRouter:
             stored = "ok"
         except StoreError as error:
             stored = error.message
-        runs = "none" if runner is None else "ok" if runner.alive else "ended"
+        runs = "none" if runner is None else "ok" if runner.is_alive() else "ended"
         well = stored == "ok" and runs != "ended"
         content = {"status": "ok" if well else "failing", "store": stored, "runner": runs}
         return JsonAnswer(content, status_code=200 if well else 503)
@@ -90,5 +90,5 @@ class _Figures(Collector):
         yield GaugeMetricFamily("sweeper_sweeps_with_problem", "Submitted sweeps that cannot be run.", problems)
         yield GaugeMetricFamily("sweeper_open_pages", "Pages that follow a sweep.", self._watches.pages)
         yield GaugeMetricFamily(
-            "sweeper_runner_up", "Whether sweeps are run.", bool(self._runner and self._runner.alive)
+            "sweeper_runner_up", "Whether sweeps are run.", bool(self._runner and self._runner.is_alive())
         )

@@ -46,8 +46,7 @@ class Runner:
         """Something was submitted: look now."""
         self._come.set()
 
-    @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether it runs sweeps."""
         return self._thread.is_alive()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -58,7 +59,7 @@ OTHERS = [
 def test_no_answer_is_undocumented(schema: BaseSchema, method: str, path: str, mode: GenerationMode) -> None:
     @hypothesis.given(schema[path][method].as_strategy(generation_mode=mode))
     @hypothesis.settings(max_examples=EXAMPLES, suppress_health_check=list(hypothesis.HealthCheck), deadline=None)
-    def check(case: Case) -> None:
+    def check(case: Case[Any]) -> None:
         case.headers["Host"] = HOST
         if "events" in path:
             case.query["once"] = "true"  # the stream would go on

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboards.security import tokens as tokens_module
 from dashboards.security.settings import LOOPBACK, settings_for
 from dashboards.security.tokens import Scope, Tokens, read_tokens
 from sweeper.errors import UsageError
@@ -35,8 +35,8 @@ def test_a_session_stands_for_its_scope_until_it_ends_and_cannot_be_changed(monk
     assert TOKENS.scope_of_session("2" + session[1:]) is None
     assert TOKENS.scope_of_session(session[:-1] + ("0" if session[-1] != "0" else "1")) is None
     assert Tokens.of({"t" * 20: Scope.SUBMIT}).scope_of_session(session) is None
-    now = tokens_module.time.time()
-    monkeypatch.setattr(tokens_module.time, "time", lambda: now + 13 * 3600)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 13 * 3600)
     assert TOKENS.scope_of_session(session) is None
 
 

@@ -70,10 +70,10 @@ def test_sweeps_run_in_their_order_and_what_cannot_run_is_passed_over(store: Sto
         assert store.find_sweep(ids[1]).state == "pending"
         first, last = ([t for one in store.trials(i) for t in store.attempts(one.id)] for i in (ids[0], ids[2]))
         assert max(one.ended_at for one in first if one.ended_at) < min(one.started_at for one in last)
-        assert runner.alive
+        assert runner.is_alive()
     finally:
         runner.close()
-    assert not runner.alive
+    assert not runner.is_alive()
     assert eventually(lambda: not others(tmp_path))
 
 
