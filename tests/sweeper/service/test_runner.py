@@ -22,7 +22,7 @@ TAG = "SWEEPER_TEST_TAG"
 
 
 def spec(name: str, images: int = 640, rates: tuple[float, ...] = (0.1, 0.2)) -> dict[str, Any]:
-    trial = {"model": "neuron", "data": "step-function", "images": images, "points": 10}
+    trial = {"model": "neuron", "data": "step-function", "images": images, "points": max(10, images // 1000)}
     return {"name": name, "trial": trial, "space": {"learning_rate": list(rates)}}
 
 
