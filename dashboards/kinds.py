@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from dashboards import csv_text, figures, frames
-from dashboards.frames import TrialTable
+from dashboards.frames import CoordinateTable, TrialTable, coordinate_table
 from sweeper.store import Store
 
 
@@ -26,11 +26,16 @@ def _trials(_store: Store, table: TrialTable) -> TrialTable:
     return table
 
 
+def _coordinates(_store: Store, table: TrialTable) -> CoordinateTable:
+    return coordinate_table(table)
+
+
 KINDS: dict[str, Kind] = {
     "heatmap": Kind(_trials, figures.draw_heatmap, csv_text.trials_csv),
     "histogram": Kind(_trials, figures.draw_histogram, csv_text.trials_csv),
     "curves": Kind(frames.curve_table, figures.draw_curves, csv_text.curves_csv),
     "accuracy": Kind(frames.accuracy_table, figures.draw_accuracy, csv_text.accuracies_csv),
+    "coordinates": Kind(_coordinates, figures.draw_coordinates, csv_text.coordinates_csv),
     "phases": Kind(frames.phase_table, figures.draw_phases, csv_text.phases_csv),
     "scaling": Kind(frames.scaling_table, figures.draw_scaling, csv_text.scaling_csv),
 }

@@ -2,6 +2,7 @@
 
 from dashboards.figures.accuracy import draw_accuracy
 from dashboards.figures.comparison import draw_comparison
+from dashboards.figures.coordinates import draw_coordinates
 from dashboards.figures.curves import draw_curves
 from dashboards.figures.heatmap import draw_heatmap
 from dashboards.figures.histogram import draw_histogram
@@ -11,6 +12,7 @@ from dashboards.figures.scaling import draw_scaling
 __all__ = [
     "draw_accuracy",
     "draw_comparison",
+    "draw_coordinates",
     "draw_curves",
     "draw_heatmap",
     "draw_histogram",

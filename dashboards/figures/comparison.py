@@ -41,7 +41,7 @@ def draw_comparison(table: Comparison) -> Figure:
     Raises:
         FigureError: trials without batch size or learning rate, or more worker counts than a picture can hold.
     """
-    _check(table)
+    check_comparison(table)
     sizes = sorted({cell.batch_size for cell in table.cells}, key=sort_key)
     rates = sorted({cell.learning_rate for cell in table.cells}, key=sort_key)
     width = min(max(_SMALLEST[0], len(rates) * _CELL_WIDTH), _LARGEST[0])
@@ -131,7 +131,8 @@ def _legend() -> list[Artist]:
     ]
 
 
-def _check(table: Comparison) -> None:
+def check_comparison(table: Comparison) -> None:
+    """Refuse what would be no picture. Raises FigureError."""
     if any(cell.batch_size is None or cell.learning_rate is None for cell in table.cells):
         raise FigureError(
             f"{table.first.name!r} and {table.second.name!r}: some trials lack a batch size or a learning rate",

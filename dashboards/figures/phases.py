@@ -48,12 +48,13 @@ def draw_phases(table: PhaseTable) -> Figure:
     axes.spines["left"].set_visible(False)
     subtitle = f"phases of training of the best trial per group{one_of_seeds(table.trials)}"
     title(figure, table.trials.name, subtitle, _WIDTH)
-    handles = [Patch(label=_name(name), **look(place)) for place, name in enumerate(table.phases)]
+    handles = [Patch(label=phase_name(name), **look(place)) for place, name in enumerate(table.phases)]
     figure.legend(handles=handles, loc="outside lower left", ncols=min(4, len(handles)), handlelength=1.4)
     return figure
 
 
-def _name(phase: str) -> str:
+def phase_name(phase: str) -> str:
+    """A phase, and whether it is part of training seconds."""
     return f"{phase} (not in training seconds)" if phase in OFF_THE_CLOCK else phase
 
 

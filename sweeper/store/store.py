@@ -57,7 +57,7 @@ class Store:
         self.transactions = Transactions(engine, name)  # for what else in this package reads and writes
         self._read, self._write = self.transactions.read, self.transactions.write
         self.submissions, self.progress = Submissions(self.transactions), Progress(self.transactions)
-        self.views = Views(self.transactions, name)
+        self.views = Views(self.transactions)
 
     def close(self) -> None:
         """Give the connections back."""

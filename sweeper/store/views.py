@@ -1,4 +1,4 @@
-"""What pages and their figures ask a store for: one trial, a page of a sweep's trials, phases of chosen ones."""
+"""What pages and their figures ask a store for: leaders, a page of a sweep's trials, phases of chosen ones."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, select
 
-from sweeper.errors import NotFoundError
-from sweeper.store import rows, tables
+from sweeper.ranking import Candidate
+from sweeper.store import rows, statements, tables
 from sweeper.store.records import TrialRecord
 from sweeper.store.transactions import Transactions
 from sweeper.trial import TrialState
 
+Version = tuple[tuple[str, int, int, int], ...]  # state, trials, attempts and points of each
 _AT_ONCE = 500  # values in one statement; SQLite takes a limited number
 _ORDERS: dict[str, Any] = {
     "plan": tables.trial.c.position,
@@ -38,21 +39,45 @@ class TrialPage:
 class Views:
     """Reading for pages; each method is one transaction, and none reads loss points."""
 
-    def __init__(self, transactions: Transactions, store: str) -> None:
-        self._read, self._store = transactions.read, store
+    def __init__(self, transactions: Transactions) -> None:
+        self._read = transactions.read
 
-    def trial(self, trial_id: str) -> TrialRecord:
-        """The trial of this id.
+    def version(self, sweep_id: str) -> Version:
+        """Equal as long as no trial of a sweep was added, begun or ended: what is made of its rows stays true."""
+        trial = tables.trial.c
+        query = (
+            select(trial.state, func.count(), func.sum(trial.attempt), func.sum(trial.points))
+            .where(trial.sweep_id == sweep_id)
+            .group_by(trial.state)
+            .order_by(trial.state)
+        )
+        found = self._read(lambda connection: connection.execute(query).all())
+        return tuple((state, int(count), int(attempts), int(points)) for state, count, attempts, points in found)
 
-        Raises:
-            NotFoundError: there is none.
+    def loss_range(self, sweep_id: str) -> tuple[float, float] | None:
+        """The lowest and the highest minimum loss of a sweep's complete trials without a loss that is not finite."""
+        trial = tables.trial.c
+        query = select(func.min(trial.minimum_loss), func.max(trial.minimum_loss)).where(
+            trial.sweep_id == sweep_id, trial.state == TrialState.COMPLETED.value, trial.finite
+        )
+        low, high = self._read(lambda connection: connection.execute(query).one())
+        return None if low is None else (float(low), float(high))
+
+    def leaders(self, sweep_id: str, over: str, threshold: float | None) -> list[Candidate]:
+        """The trials with the smallest area of their worker count, of those that are complete and qualify.
+
+        Where several are equal, all of them. `over` is "seconds", "images" or "steps".
         """
-        query = select(tables.trial).where(tables.trial.c.id == trial_id)
-        found = self._read(lambda connection: connection.execute(query).mappings().first())
-        if found is None:
-            problem = f"trial {trial_id!r}: no such trial in {self._store}"
-            raise NotFoundError(problem, "`sweeper show SWEEP --json` has the ids of a sweep's trials")
-        return rows.trial_record(found)
+        trial = tables.trial.c
+        some = statements.candidates_of(sweep_id, over, oversubscribed=False).order_by(None)
+        some = some.where(trial.state == TrialState.COMPLETED.value, trial.finite)
+        if threshold is not None:
+            some = some.where(trial.minimum_loss <= threshold)
+        area = some.selected_columns[4]
+        ranked = some.add_columns(func.rank().over(partition_by=trial.workers, order_by=area).label("place"))
+        inner = ranked.where(area.is_not(None)).subquery()
+        query = select(*list(inner.c)[:-1]).where(inner.c.place == 1)
+        return self._read(lambda connection: rows.candidates(connection.execute(query).all()))
 
     def trials(
         self,

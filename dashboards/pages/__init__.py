@@ -1,0 +1,29 @@
+"""What people look at in a browser: pages of HTML with a little script, and their figures."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from dashboards.pages import comparing, figure_routes, static_files, sweep_list, sweep_page, trial_list, trial_page
+from dashboards.pages.rendering import error_page
+from dashboards.pages.tables import Tables
+from sweeper.store import Store
+
+__all__ = ["error_page", "page_routes"]
+
+
+def page_routes(store: Store) -> APIRouter:
+    """All pages of a store, and what they load. Errors are the project's ClearError, for the application to show."""
+    routes = APIRouter(include_in_schema=False)
+    tables = Tables(store)
+    for one in (
+        sweep_list.routes(store),
+        sweep_page.routes(store, tables),
+        trial_list.routes(store),
+        trial_page.routes(store),
+        figure_routes.routes(store, tables),
+        comparing.routes(store, tables),
+        static_files.routes(),
+    ):
+        routes.include_router(one)
+    return routes

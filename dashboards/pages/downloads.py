@@ -1,0 +1,29 @@
+"""Figures and tables as files for a browser."""
+
+from __future__ import annotations
+
+import csv
+from typing import Any, Literal
+from urllib.parse import quote
+
+from starlette.responses import Response
+
+from dashboards.figure_file import default_path
+
+Extension = Literal["json", "rows", "csv", "png", "svg"]  # rows: what a table beside the figure shows
+_MOST_ROWS = 200
+_TYPES = {"csv": "text/csv; charset=utf-8", "png": "image/png", "svg": "image/svg+xml"}
+
+
+def download(content: bytes | str, name: str, sweep_id: str, kind: str, extension: str) -> Response:
+    """A file under the sweep's name, in any script."""
+    file = default_path(name, sweep_id, kind).with_suffix("").name + f".{extension}"
+    plain = file.encode("ascii", "replace").decode().replace("?", "_")
+    headers = {"Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(file, safe='')}"}
+    return Response(content, headers=headers, media_type=_TYPES[extension])
+
+
+def rows_of(text: str) -> dict[str, Any]:
+    """The first rows of a CSV text: {"columns", "rows": [[cell, …]], "more"}, of which `more` counts those left out."""
+    columns, *rows = csv.reader(text.splitlines(keepends=True))
+    return {"columns": columns, "rows": rows[:_MOST_ROWS], "more": max(0, len(rows) - _MOST_ROWS)}

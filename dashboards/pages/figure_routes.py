@@ -1,0 +1,45 @@
+"""The figures of a sweep: as JSON for the page's script, as files from the same tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends
+from starlette.responses import Response
+
+from dashboards.answers import JsonAnswer
+from dashboards.figure_file import render
+from dashboards.kinds import KINDS
+from dashboards.pages.downloads import Extension, download, rows_of
+from dashboards.pages.plots import plot
+from dashboards.pages.tables import Tables
+from dashboards.pages.view import View, view_of
+from sweeper.store import Store
+
+KindName = Literal["heatmap", "histogram", "curves", "accuracy", "coordinates", "phases", "scaling"]
+
+
+def routes(store: Store, tables: Tables) -> APIRouter:
+    """One address a figure and format."""
+    routes = APIRouter()
+
+    @routes.get("/sweeps/{reference}/figures/{kind}.{extension}")
+    def figure(
+        reference: str, kind: KindName, extension: Extension, view: Annotated[View, Depends(view_of)]
+    ) -> Response:
+        sweep = store.find_sweep(reference)
+        trials = tables.trials(sweep, view)
+        if extension == "json":
+            return JsonAnswer(plot(kind, store, trials, view, lambda: _doubtful(tables.best(sweep, view))))
+        table = KINDS[kind].table(store, trials)
+        if extension == "rows":
+            return JsonAnswer(rows_of(KINDS[kind].csv(table)))
+        made = KINDS[kind].csv(table) if extension == "csv" else render(KINDS[kind].draw(table), extension)
+        return download(made, sweep.name, sweep.id, kind, extension)
+
+    return routes
+
+
+def _doubtful(answer: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(trial for group in answer["groups"] for trial in group["in_doubt"])

@@ -1,0 +1,61 @@
+"""The leader of each group of a sweep, from rows alone: for lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dashboards.pages.rendering import parameters_words, plain
+from sweeper.cost import candidates_over, over_dollars, rate_of, stored_axis
+from sweeper.ranking import Candidate, Group, best_per_group
+from sweeper.repeats import gives_seeds, repeats_of
+from sweeper.settings import competitors
+from sweeper.space import WORKERS
+from sweeper.spec import DOLLARS
+from sweeper.store import Store, SweepRecord
+
+_MOST_TRIALS = 2000  # of a sweep whose trials are all ranked for a list: settings of many seeds, groups of other kinds
+
+
+@dataclass(frozen=True)
+class Leader:
+    """Who leads a group: its words, the winner's, and the winner's area."""
+
+    group: str
+    trial: str
+    parameters: str
+    area: float | None
+
+
+def leaders_of(store: Store, sweep: SweepRecord) -> list[Leader] | None:
+    """The winners by the sweep's own axis and threshold, best group by best group; None where that takes too long."""
+    rate = rate_of(sweep)
+    if sweep.over == DOLLARS and rate is None:
+        return []
+    repeats = repeats_of(sweep.spec)
+    if sweep.group_by == (WORKERS,) and not gives_seeds(repeats):
+        found: list[Candidate] = store.views.leaders(sweep.id, stored_axis(sweep.over), sweep.threshold)
+        if sweep.over == DOLLARS and rate is not None:
+            found = [over_dollars(one, rate) for one in found]
+    elif sweep.trials > _MOST_TRIALS:
+        return None
+    else:
+        found = competitors(candidates_over(store, sweep, sweep.over, rate), repeats)
+    groups = best_per_group(found, sweep.threshold, sweep.group_by)
+    return [_leader(group, group.winner) for group in groups if group.winner]
+
+
+def group_words(key: dict[str, Any]) -> str:
+    """What a group is called: "2 workers", "2 workers, average weights", "all trials"."""
+    names = []
+    for name, value in key.items():
+        if name == WORKERS:
+            names.append(f"{value} worker{'' if value == 1 else 's'}")
+        else:
+            names.append(f"{plain(name)} {value}")
+    return ", ".join(names) or "all trials"
+
+
+def _leader(group: Group, winner: Candidate) -> Leader:
+    words = parameters_words(winner.parameters, group.key)
+    return Leader(group_words(group.key), winner.trial, words, winner.area)

@@ -1,0 +1,40 @@
+"""The end of a gang's log, for a page."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+
+_MOST_BYTES = 32_768
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The last lines of a log at `path`; `problem` says why there are none."""
+
+    path: str
+    text: str
+    cut: bool
+    problem: str = ""
+
+
+def tail(path: str) -> Tail:
+    """At most 32 KiB of the end, from the beginning of a line on; of files only, on this machine."""
+    try:
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return Tail(path, "", False, "is no file")
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _MOST_BYTES))
+            content = file.read(_MOST_BYTES)
+    except (OSError, ValueError) as error:
+        return Tail(path, "", False, getattr(error, "strerror", None) or "cannot be read here")
+    cut = size > len(content)
+    if cut:
+        content = content.partition(b"\n")[2] or content
+    return Tail(path, content.decode(errors="replace"), cut)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)

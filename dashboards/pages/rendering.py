@@ -1,0 +1,76 @@
+"""Pages from templates, with the words and numbers of the command line."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import Any
+
+from starlette.responses import HTMLResponse
+
+from dashboards.pages.static_files import asset, plotly_address
+from dashboards.templates import page
+from sweeper.cli.tables import dollars, measure, parameter
+from sweeper.trial import TrialState
+
+_STATES = [state.value for state in TrialState]
+
+
+def show(template: str, status: int = 200, **content: Any) -> HTMLResponse:
+    """A page of one of our templates, which all know how to write numbers, moments and addresses."""
+    return page(
+        template,
+        status,
+        measure=measure_words,
+        parameter=parameter_words,
+        dollars=dollars,
+        duration=duration,
+        moment=moment,
+        asset=asset,
+        plotly=plotly_address(),
+        states=_STATES,
+        **content,
+    )
+
+
+def error_page(status: int, kind: str, message: str, remedy: str = "") -> HTMLResponse:
+    """An error with the words that programs get."""
+    return show("error.html", status, code=status, kind=kind, message=message, remedy=remedy)
+
+
+def measure_words(value: float | None) -> str:
+    """A measured number as the command line has it; what is not finite by name."""
+    return "–" if value is None else measure(value)
+
+
+def parameter_words(value: Any) -> str:
+    """A parameter's value as its owner would write it."""
+    return "–" if value is None else parameter(value)
+
+
+def parameters_words(parameters: dict[str, Any], without: Any = ()) -> str:
+    """Parameters as in "batch size 64, learning rate 0.1"."""
+    named = {name: value for name, value in parameters.items() if name not in without}
+    return ", ".join(f"{plain(name)} {parameter_words(value)}" for name, value in named.items())
+
+
+def plain(name: str) -> str:
+    """A parameter's name for people."""
+    return name.rpartition(".")[2].replace("_", " ")
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as in "850 ms", "12.3 s", "4 min 05 s", "3 h 02 min"."""
+    if seconds is None or not math.isfinite(seconds):
+        return "–"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def moment(at: datetime | None) -> str:
+    """A moment for a `time` element: ISO 8601 in UTC, empty where there is none."""
+    return "" if at is None else at.isoformat(timespec="seconds")

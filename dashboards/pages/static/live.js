@@ -1,0 +1,93 @@
+// A sweep as it goes on: its progress, and new points of the curves that are drawn.
+
+import { say } from "./page.js";
+import { timeLeft } from "./words.js";
+
+const NOT_OFTENER_MS = 2000;
+
+/** Follows a sweep by server-sent events for as long as it goes on. */
+export class Live {
+  /** `changed` is called when a trial has ended; `points` with new points by trial. */
+  constructor(sweep, { changed, points }) {
+    Object.assign(this, { sweep, changed, points });
+    this.trials = "";
+    this.known = null;
+    this.last = 0;
+    this.timer = null;
+    this.source = null;
+  }
+
+  /** Follow these trials' curves too. */
+  follow(trials) {
+    const wanted = [...trials].sort().join(",");
+    if (this.source && wanted === this.trials) return;
+    this.trials = wanted;
+    this.source?.close();
+    this.source = new EventSource(`/api/v1/sweeps/${this.sweep}/events?trials=${encodeURIComponent(wanted)}`);
+    this.source.addEventListener("open", () => say(""));
+    this.source.addEventListener("progress", (event) => this.progress(JSON.parse(event.data)));
+    this.source.addEventListener("points", (event) => this.points(JSON.parse(event.data).trials));
+    this.source.addEventListener("fault", (event) => {
+      const { message, remedy } = JSON.parse(event.data).error;
+      say([message, remedy].filter(Boolean).join("; "), "fault");
+    });
+    this.source.addEventListener("error", () => this.lost());
+  }
+
+  lost() {
+    if (this.source.readyState === EventSource.CLOSED) {
+      say("The server refused the live connection; reload the page.", "fault");
+    } else {
+      say("Connection lost; trying again…", "lost");
+    }
+  }
+
+  progress(news) {
+    const line = document.getElementById("status");
+    if (line.classList.contains("fault") || line.classList.contains("lost")) say("");
+    showProgress(news);
+    if (this.known !== null && news.changed !== this.known) this.soon();
+    this.known = news.changed;
+    if (news.total > 0 && news.ended >= news.total && this.over === undefined) this.over = true;
+  }
+
+  /** Tell of a change, at most once in two seconds. */
+  soon() {
+    if (this.timer) return;
+    this.timer = setTimeout(
+      () => {
+        this.timer = null;
+        this.last = Date.now();
+        this.changed();
+      },
+      Math.max(0, this.last + NOT_OFTENER_MS - Date.now()),
+    );
+  }
+}
+
+const ORDER = ["completed", "pruned", "diverged", "failed", "cancelled", "running", "pending"];
+
+function showProgress({ state, states, total, ended, running, ...left }) {
+  const place = document.getElementById("state");
+  if (!place) return;
+  const badge = place.querySelector(".badge");
+  badge.className = `badge state-${state}`;
+  badge.textContent = state;
+  const shares = ORDER.filter((one) => states[one]).map((one) => [one, states[one]]);
+  document.getElementById("counts").textContent = [
+    `${ended} of ${total} ended`,
+    ...shares.map(([name, count]) => `${count} ${name}`),
+  ].join(" · ");
+  document.getElementById("left").textContent = timeLeft(left);
+  document.getElementById("running").textContent = running.length ? `${running.length} running now` : "";
+  const bar = document.querySelector("#bar .bar");
+  bar.setAttribute("aria-label", `Progress: ${ended} of ${total} trials ended`);
+  bar.replaceChildren(
+    ...shares.map(([name, count]) => {
+      const part = document.createElement("span");
+      part.className = `state-${name}`;
+      part.style.width = `${(100 * count) / (total || 1)}%`;
+      return part;
+    }),
+  );
+}

@@ -1,0 +1,47 @@
+// A page with figures: a sweep's, a trial's, or that of two sweeps.
+
+import { addPoints } from "./curves.js";
+import { figuresInSight } from "./figures.js";
+import { Live } from "./live.js";
+import { ask } from "./page.js";
+import { fillBest, ranking } from "./ranking.js";
+
+const { sweep, live, section, trials } = document.body.dataset;
+const chosen = trials ? trials.split(",") : [];
+const figures = figuresInSight();
+const curves = figures.find((figure) => figure.kind === "curves");
+const form = document.getElementById("view");
+
+function askAll(query) {
+  for (const figure of figures) figure.ask(query);
+  fillBest(sweep, query);
+  fillCost(query);
+}
+
+async function fillCost(query) {
+  const place = document.getElementById("cost");
+  if (!place || (!place.dataset.rate && !query.includes("dollars_per_worker_hour"))) return;
+  const { dollars } = await ask(`/sweeps/${sweep}/cost.json${query}`).catch(() => ({ dollars: null }));
+  place.textContent = dollars ? `cost so far ${dollars}` : "";
+}
+
+const query = form ? ranking(form, section, chosen, askAll) : null;
+if (query) fillCost(query());
+if (section) document.getElementById(section)?.scrollIntoView();
+
+if (live === "yes") {
+  const stream = new Live(sweep, {
+    changed: () => {
+      for (const figure of figures) figure.ask();
+      if (query) fillBest(sweep, query());
+      if (query) fillCost(query());
+    },
+    points: (news) => curves && addPoints(curves, news),
+  });
+  const follow = () => {
+    const drawn = curves?.value?.panels[0]?.live?.trials ?? {};
+    stream.follow(chosen.length ? chosen : Object.keys(drawn));
+  };
+  follow();
+  curves?.plots.addEventListener("drawn", follow);
+}

@@ -1,0 +1,106 @@
+"""A sweep's page: how far it is, who leads, and places for its figures."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.responses import Response
+
+from dashboards.answers import JsonAnswer
+from dashboards.pages.best_table import best_table
+from dashboards.pages.rendering import show
+from dashboards.pages.sweep_list import shares
+from dashboards.pages.tables import Tables
+from dashboards.pages.view import View, view_of
+from sweeper.cli.tables import dollars
+from sweeper.cost import SECONDS_PER_HOUR, rate_of
+from sweeper.space import WORKERS
+from sweeper.spec import OVER
+from sweeper.store import Store, SweepRecord
+
+FIGURES: dict[str, tuple[str, str]] = {
+    "heatmap": ("Areas", "area under the loss curve by batch size and learning rate; the winner is outlined"),
+    "curves": ("Loss curves", "loss of the chosen trials, by default the best of each group and those that run"),
+    "histogram": ("Areas by minimum loss", "areas of the qualified trials, lowest minimum loss first"),
+    "coordinates": ("Parallel coordinates", "every parameter that varies, with area and minimum loss"),
+    "accuracy": ("Accuracy", "accuracy on the test set of the best trial of each group"),
+    "phases": ("Phases", "what the time of training went into, by group"),
+    "scaling": ("Scaling", "throughput, parallel efficiency and time to the threshold by worker count"),
+}
+Looked = Annotated[View, Depends(view_of)]
+
+
+def routes(store: Store, tables: Tables) -> APIRouter:
+    """The page, and what its script asks for anew."""
+    routes = APIRouter()
+
+    @routes.get("/sweeps/{reference}")
+    def sweep_page(reference: str, view: Looked) -> Response:
+        sweep = store.find_sweep(reference)
+        rate = rate_of(sweep) if view.rate is None else view.rate
+        answer = tables.best(sweep, view) if sweep.trials else None
+        losses = store.views.loss_range(sweep.id)
+        return show(
+            "sweep.html",
+            sweep=sweep,
+            view=view,
+            rate=rate,
+            over=view.over or sweep.over,
+            axes=[axis for axis in OVER if axis != "dollars" or rate is not None],
+            shares=shares(sweep.states, sweep.total),
+            threshold=sweep.threshold if view.threshold is None else view.threshold,
+            span=_span(losses, sweep.threshold),
+            best=best_table(answer) if answer else None,
+            figures=_figures(sweep),
+            live=sweep.ended < sweep.total,
+        )
+
+    @routes.get("/sweeps/{reference}/best.json")
+    def best(reference: str, view: Looked) -> Response:
+        return JsonAnswer(best_table(tables.best(store.find_sweep(reference), view)))
+
+    @routes.get("/sweeps/{reference}/cost.json")
+    def cost(reference: str, view: Looked) -> Response:
+        sweep = store.find_sweep(reference)
+        rate = rate_of(sweep) if view.rate is None else view.rate
+        return JsonAnswer({"dollars": None if rate is None else dollars(bill_of(store, sweep, rate))})
+
+    return routes
+
+
+def bill_of(store: Store, sweep: SweepRecord, rate: float) -> float:
+    """What a sweep has cost so far, as `sweeper show` says: all attempts with their start-up and evaluations."""
+    trials = store.candidates(sweep.id, "seconds")
+    if sweep.origin == "import":
+        seconds = {trial.trial: trial.seconds or 0.0 for trial in trials}
+    else:
+        seconds = store.attempt_seconds(sweep.id)
+    return math.fsum(
+        seconds.get(trial.trial, 0.0) * trial.parameters[WORKERS] * rate / SECONDS_PER_HOUR for trial in trials
+    )
+
+
+def _span(losses: tuple[float, float] | None, threshold: float | None) -> dict[str, float] | None:
+    """Ends and step of the threshold's slider: all minimum losses, and the sweep's own threshold."""
+    known = [*(losses or ()), *([threshold] if threshold is not None else [])]
+    known = [value for value in known if math.isfinite(value)]
+    if not known:
+        return None
+    low, high = min(known), max(known)
+    room = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
+    step = 10.0 ** math.floor(math.log10((high - low + 2 * room) / 200))
+    low, high = math.floor((low - room) / step) * step, math.ceil((high + room) / step) * step
+    return {"low": float(f"{low:.10g}"), "high": float(f"{high:.10g}"), "step": float(f"{step:.10g}")}
+
+
+def _figures(sweep: SweepRecord) -> list[dict[str, Any]]:
+    space = (sweep.spec or {}).get("space", {})
+    many = len(space) > 3
+    left_out = set() if many or sweep.spec is None else {"coordinates"}
+    return [
+        {"kind": kind, "title": title, "words": words}
+        for kind, (title, words) in FIGURES.items()
+        if kind not in left_out
+    ]

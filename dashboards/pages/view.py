@@ -1,0 +1,64 @@
+"""How somebody looks at a sweep: all that a page's address says, so that it can be shared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import Query
+from pydantic import BeforeValidator
+
+from sweeper.spec import Over
+
+MOST_CURVES = 24  # that are drawn at once
+
+
+def _none_if_empty(written: Any) -> Any:
+    """A field of a form that was left empty says nothing."""
+    return None if written == "" else written
+
+
+Threshold = Annotated[float | None, BeforeValidator(_none_if_empty), Query(allow_inf_nan=False)]
+Rate = Annotated[float | None, BeforeValidator(_none_if_empty), Query(ge=0, allow_inf_nan=False)]
+Axis = Annotated[Over | None, BeforeValidator(_none_if_empty), Query()]
+Trials = Annotated[str, Query(max_length=4000)]
+
+
+@dataclass(frozen=True)
+class View:
+    """What was asked for; None where the sweep's own counts. `trials` are those whose curves are drawn."""
+
+    threshold: float | None = None
+    over: str | None = None
+    rate: float | None = None
+    oversubscribed: bool = False
+    section: str = ""
+    trials: tuple[str, ...] = ()
+
+    def query(self, **changes: Any) -> str:
+        """The same as a query, with changes; empty where nothing differs from what a sweep has of its own."""
+        view = replace(self, **changes)
+        fields = {
+            "threshold": view.threshold,
+            "over": view.over,
+            "dollars_per_worker_hour": view.rate,
+            "oversubscribed": "true" if view.oversubscribed else None,
+            "section": view.section,
+            "trials": ",".join(view.trials),
+        }
+        given = {name: value for name, value in fields.items() if value not in (None, "")}
+        return f"?{urlencode(given)}" if given else ""
+
+
+def view_of(
+    threshold: Threshold = None,
+    over: Axis = None,
+    dollars_per_worker_hour: Rate = None,
+    oversubscribed: bool = False,
+    section: Annotated[str, Query(max_length=40)] = "",
+    trials: Trials = "",
+) -> View:
+    """The view that a request asks for."""
+    chosen = tuple(dict.fromkeys(one for one in trials.split(",") if one))[:MOST_CURVES]
+    return View(threshold, over, dollars_per_worker_hour, oversubscribed, section, chosen)
