@@ -63,13 +63,13 @@ def store_trials(store: Store, trials: Sequence[LoggedTrial], name: str | None =
             name = checked_name(_printable(name))
         except ValueError as error:
             raise SpecError([f"--name: {name!r} {error}"]) from None
-    chosen = name or _shown(trials[0].log.path)
+    chosen = name or shown_name(_printable(trials[0].log.path.stem))
     return store.add_import(chosen, [(t.parameters, t.source, t.log.points, t.summary) for t in trials])
 
 
-def _shown(path: Path) -> str:
-    """A sweep's name from a file's: what cannot be shown left out."""
-    letters = "".join(letter for letter in _printable(path.stem) if not is_unshown(letter))[:LONGEST].strip()
+def shown_name(text: str) -> str:
+    """A sweep's name from any text: what cannot be shown left out."""
+    letters = "".join(letter for letter in _printable(text) if not is_unshown(letter))[:LONGEST].strip()
     return "imported" if letters in ("", LATEST) else letters
 
 

@@ -52,8 +52,8 @@ def read_log(path: Path, format_name: str | None = None, keys: Keys | None = Non
     reading = reader.read(lines, keys) if reader else None
     if reader is None or reading is None or not reading.rows:
         raise explain_no_curve(path, lines, reader, reading, keys)
-    rows, out_of_order = _in_order(reading.rows)
-    points, notes = _points(rows)
+    rows, out_of_order = in_order(reading.rows)
+    points, notes = curve_points(rows)
     return LossLog(
         path=path,
         format=reader.name,
@@ -81,7 +81,8 @@ def _is_comment(line: Line) -> bool:
     return line.text.lstrip().startswith("#")
 
 
-def _in_order(rows: tuple[Row, ...]) -> tuple[list[Row], tuple[Ignored, ...]]:
+def in_order(rows: tuple[Row, ...]) -> tuple[list[Row], tuple[Ignored, ...]]:
+    """The rows whose seconds do not fall, and those that are left out, each with why."""
     used: list[Row] = []
     out_of_order: list[Ignored] = []
     for row in rows:
@@ -93,7 +94,8 @@ def _in_order(rows: tuple[Row, ...]) -> tuple[list[Row], tuple[Ignored, ...]]:
     return used, tuple(out_of_order)
 
 
-def _points(rows: list[Row]) -> tuple[tuple[LossPoint, ...], tuple[str, ...]]:
+def curve_points(rows: list[Row]) -> tuple[tuple[LossPoint, ...], tuple[str, ...]]:
+    """The points of rows whose seconds rise, and what was taken otherwise than written, in a sentence each."""
     notes: list[str] = []
     written_steps, written_images = [row.step for row in rows], [row.images for row in rows]
     steps = whole_numbers(written_steps, strictly=True)

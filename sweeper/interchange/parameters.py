@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,23 +33,45 @@ def trial_parameters(
         SpecError: an assignment or a pattern that is none, a file name that does not match, and parameters that no
             trial can have: workers and batch sizes are whole numbers from 1, learning rates are above 0.
     """
+    return named_parameters([str(path) for path in paths], [path.name for path in paths], assignments, pattern)
+
+
+def named_parameters(
+    sources: Sequence[str],
+    names: Sequence[str],
+    assignments: Sequence[str] = (),
+    pattern: str | None = None,
+    recorded: Sequence[Mapping[str, Any]] = (),
+) -> list[dict[str, Any]]:
+    """The same for anything that has a name; `sources` is what errors call them.
+
+    `recorded` are parameters that are known otherwise, where given: the name goes before them.
+
+    Raises:
+        SpecError: see `trial_parameters`.
+    """
     set_values = _assigned(assignments)
     expression = _compile(pattern) if pattern is not None else None
     found: list[dict[str, Any]] = []
     problems: list[str] = []
-    for path in paths:
-        named = _from_name(expression, path) if expression else {}
-        values = {WORKERS: 1, **named, **set_values}
+    for index, (source, name_) in enumerate(zip(sources, names, strict=True)):
+        named = _from_name(expression, source, name_) if expression else {}
+        values = {WORKERS: 1, **(recorded[index] if recorded else {}), **named, **set_values}
         for name, value in values.items():
             try:
                 values[name] = _checked(name, value)
             except ValueError as error:
-                source = f"--set {name}" if name in set_values else f"{path}: {name} in the file's name"
-                problems.append(f"{source}: {error}")
+                problems.append(f"{_origin(name, source, set_values, named)}: {error}")
         found.append(values)
     if problems:
         raise SpecError(list(dict.fromkeys(problems)))
     return found
+
+
+def _origin(name: str, source: str, set_values: Mapping[str, Any], named: Mapping[str, Any]) -> str:
+    if name in set_values:
+        return f"--set {name}"
+    return f"{source}: {name} in the file's name" if name in named else f"{source}: its parameter {name}"
 
 
 def _assigned(assignments: Sequence[str]) -> dict[str, Any]:
@@ -88,16 +110,17 @@ def _compile(pattern: str) -> re.Pattern[str]:
     return expression
 
 
-def _from_name(expression: re.Pattern[str], path: Path) -> dict[str, Any]:
-    match = expression.search(path.name)
+def _from_name(expression: re.Pattern[str], source: str, name: str) -> dict[str, Any]:
+    match = expression.search(name)
     if match is None:
         raise SpecError(
-            [f"{path}: its name {path.name!r} does not match --pattern {expression.pattern!r}; correct the pattern"]
+            [f"{source}: its name {name!r} does not match --pattern {expression.pattern!r}; correct the pattern"]
         )
-    return {name: _number_or_text(text) for name, text in match.groupdict().items() if text is not None}
+    return {name: number_or_text(text) for name, text in match.groupdict().items() if text is not None}
 
 
-def _number_or_text(text: str) -> int | float | str:
+def number_or_text(text: str) -> int | float | str:
+    """A finite number where the text is one."""
     try:
         number = parse_number(text)
     except ValueError:

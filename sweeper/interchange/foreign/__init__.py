@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from sweeper.interchange.foreign.base import ForeignOptions, RunsReader
+from sweeper.interchange.foreign.event_folder import EventFolderReader
+from sweeper.interchange.foreign.mlflow_store import MlflowReader
 
-RUNS_READERS: dict[str, RunsReader] = {}
+_ALL: tuple[RunsReader, ...] = (MlflowReader(), EventFolderReader())
+RUNS_READERS: dict[str, RunsReader] = {each.name: each for each in _ALL}
 
 __all__ = ["RUNS_READERS", "ForeignOptions", "RunsReader"]

@@ -1,0 +1,103 @@
+"""Event files that other programs have written: here torch's own writer, and TensorBoard's."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+from torch.utils.tensorboard import SummaryWriter
+
+from sweeper.errors import DocumentError, LogFormatError
+from sweeper.interchange.base import Keys
+from sweeper.interchange.foreign import ForeignOptions
+from sweeper.interchange.sources import ImportedSweep, find_source, store_sweeps
+from sweeper.store import Store, open_store
+from sweeper.trial import TrialState
+
+LOSSES = {"a": [2.0, 1.0, 0.5], "b/日本 #1": [2.0, math.nan, math.inf]}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(f"sqlite:///{tmp_path / 'store.db'}")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two runs with hyperparameters, one without a loss."""
+    for name, losses in LOSSES.items():
+        with SummaryWriter(str(tmp_path / "runs" / name)) as writer:
+            for step, loss in enumerate(losses):
+                writer.add_scalar("Loss/train", loss, 100 * step, walltime=2e9 + step)
+                writer.add_scalar("rate", 0.5, 100 * step, walltime=2e9 + step)
+            writer.add_text("note", "hello")
+            writer.add_hparams({"lr": 0.25, "batch_size": 32, "optimizer": "adam", "nesterov": True}, {"best": 0.5})
+    with SummaryWriter(str(tmp_path / "runs" / "none")) as writer:
+        writer.add_scalar("rate", 1, 1)
+    return tmp_path / "runs"
+
+
+def take(store: Store, path: Path, **options: Any) -> ImportedSweep:
+    source = find_source(path)
+    assert source is not None
+    assert (source.format, source.exported) == ("tensorboard-runs", False)
+    (imported,) = store_sweeps(store, [source], ForeignOptions(**options))
+    return imported
+
+
+def test_a_run_is_a_trial(store: Store, folder: Path) -> None:
+    imported = take(store, folder, keys=Keys(loss="Loss/train"), assignments=("workers=2",))
+    assert imported.name == "runs"
+    first, second = store.trials(imported.restored.sweep_id)
+    expected = {"workers": 2, "learning_rate": 0.25, "batch_size": 32, "optimizer": "adam", "nesterov": True}
+    assert first.parameters == second.parameters == expected
+    assert (first.state, second.state) == (TrialState.COMPLETED, TrialState.DIVERGED)
+    for trial, losses in zip((first, second), LOSSES.values(), strict=True):
+        points = store.points(trial.id)
+        assert repr([point.loss for point in points]) == repr(losses)
+        assert [point.step for point in points] == [0, 100, 200]
+        assert [point.seconds - points[0].seconds for point in points] == pytest.approx([0, 1, 2])
+    assert first.area_seconds == pytest.approx(2.25)
+
+
+def test_what_has_no_place_is_told(store: Store, folder: Path) -> None:
+    notes = take(store, folder, keys=Keys(loss="Loss/train")).notes
+    assert "runs without a loss are left out: none" in notes
+    assert "what is neither scalar nor hyperparameter is left out: note/text_summary" in notes
+    (last,) = [note for note in notes if "only the last value" in note]
+    assert last.endswith(": best (hyperparameters), rate")
+
+
+def test_a_single_file_is_a_run(store: Store, folder: Path) -> None:
+    file = next(path for path in (folder / "a").iterdir() if path.is_file())
+    assert take(store, file, keys=Keys(loss="Loss/train")).restored.points == 3
+
+
+def test_tensors_are_scalars_too(store: Store, tmp_path: Path) -> None:
+    writer = EventFileWriter(str(tmp_path / "run"))
+    from tensorboard.plugins.scalar.metadata import create_summary_metadata
+    from tensorboard.util.tensor_util import make_tensor_proto
+
+    for step in range(3):
+        tensor = make_tensor_proto(2.0 / (1 + step))
+        value = Summary.Value(tag="loss", tensor=tensor, metadata=create_summary_metadata("loss", ""))
+        writer.add_event(Event(step=step, wall_time=2e9 + step, summary=Summary(value=[value])))
+    writer.close()
+    assert take(store, tmp_path / "run").restored.points == 3
+
+
+def test_the_loss_must_be_chosen_where_it_has_no_usual_name(store: Store, folder: Path) -> None:
+    with pytest.raises(LogFormatError, match=r"there are .*Loss/train") as error:
+        take(store, folder)
+    assert "--loss" in error.value.remedy
+    assert store.sweeps() == []
+
+
+def test_a_folder_without_events_is_none(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="folder without TensorBoard's event files"):
+        find_source(tmp_path)
