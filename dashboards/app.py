@@ -13,6 +13,7 @@ from dashboards.api import api_routes
 from dashboards.failures import handle_failures
 from dashboards.live import Watches
 from dashboards.login import login_routes
+from dashboards.pages import page_routes
 from dashboards.security.guard import Guard
 from dashboards.security.settings import Settings
 from sweeper.service import Policy, Runner
@@ -46,4 +47,5 @@ def create_app(
     handle_failures(app)
     app.include_router(api_routes(store, policy, watches, runner))
     app.include_router(login_routes(settings))
+    app.include_router(page_routes(store))
     return app

@@ -8,6 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from dashboards.answers import error_answer
+from dashboards.pages import error_page
 from engine.errors import ClearError
 from sweeper import errors
 
@@ -53,8 +54,10 @@ def status_of(error: ClearError) -> int:
     return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 400)
 
 
-def failure(_request: Request, status: int, kind: str, message: str, remedy: str) -> Response:
-    """An error as who asks can read it."""
+def failure(request: Request, status: int, kind: str, message: str, remedy: str) -> Response:
+    """An error as who asks can read it: a page for a browser that asks for one."""
+    if "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/"):
+        return error_page(status, kind, message, remedy)
     return error_answer(status, kind, message, remedy)
 
 

@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from dashboards.security.guard import LOGIN, SESSION
 from dashboards.security.settings import Settings
-from dashboards.templates import page
+from dashboards.pages.rendering import show
 
 
 def login_routes(settings: Settings) -> APIRouter:
@@ -19,14 +19,14 @@ def login_routes(settings: Settings) -> APIRouter:
 
     @routes.get(LOGIN, response_class=HTMLResponse)
     def ask(next: str = "/") -> Response:
-        return page("login.html", next=_own(next), wrong=False)
+        return show("login.html", next=_own(next), wrong=False)
 
     @routes.post(LOGIN)
     def take(token: Annotated[str, Form()], next: Annotated[str, Form()] = "/") -> Response:
         tokens = settings.tokens
         scope = tokens.scope_of(token.strip()) if tokens else None
         if tokens is None or scope is None:
-            return page("login.html", status=401, next=_own(next), wrong=tokens is not None)
+            return show("login.html", 401, next=_own(next), wrong=tokens is not None)
         answer = RedirectResponse(_own(next), 303)
         answer.set_cookie(
             SESSION, tokens.session(scope), httponly=True, samesite="strict", secure=settings.secure, max_age=12 * 3600

@@ -24,7 +24,7 @@ def routes(store: Store) -> APIRouter:
     @routes.get("/trials/{trial}", response_model=documented.TrialAnswer, responses=errors())
     def show_trial(trial: Id) -> Response:
         """A trial: its settings as requested and as they took effect, its result, its attempts."""
-        found = store.views.trial(trial)
+        found = store.find_trial(trial)
         attempts = [_attempt(one, store.phases(found.id, one.number)) for one in store.attempts(found.id)]
         answer = {**trial_answer(found), "sweep": found.sweep_id, "config": found.config, "resources": found.resources}
         return JsonAnswer({**answer, "attempts": attempts})
@@ -35,7 +35,7 @@ def routes(store: Store) -> APIRouter:
         attempt: Annotated[int | None, Query(ge=1, le=1_000_000, description="By default the latest.")] = None,
     ) -> Response:
         """All loss points of an attempt."""
-        found = store.views.trial(trial)
+        found = store.find_trial(trial)
         number = found.attempt if attempt is None else attempt
         points = store.points(found.id, number)
         return JsonAnswer(

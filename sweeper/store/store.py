@@ -12,6 +12,7 @@ from sqlalchemy import Engine, RowMapping, Select, insert, select
 
 from sweeper.collecting import collection_paused
 from sweeper.curve import CurveSummary, LossPoint
+from sweeper.errors import NotFoundError
 from sweeper.ranking import Candidate
 from sweeper.spec import SweepSpec
 from sweeper.store import attempts, leases, lifecycle, rows, statements, sweeps, tables
@@ -110,6 +111,15 @@ class Store:
         if states:
             query = query.where(tables.trial.c.state.in_(state.value for state in states))
         return [rows.trial_record(row) for row in self._all(query)]
+
+    def find_trial(self, trial_id: str) -> TrialRecord:
+        """The trial with this id. Raises NotFoundError where there is none."""
+        found = self._all(select(tables.trial).where(tables.trial.c.id == trial_id))
+        if not found:
+            raise NotFoundError(
+                f"trial {trial_id!r}: no such trial in {self.name}", "`sweeper show SWEEP` lists a sweep's"
+            )
+        return rows.trial_record(found[0])
 
     def candidates(self, sweep_id: str, over: str, *, oversubscribed: bool = False) -> list[Candidate]:
         """The trials of a sweep as rankings and heatmaps need them: what of `trials` is over one axis, much faster.
