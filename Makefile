@@ -65,6 +65,7 @@ cuda: env
 bench: env
 	$(BIN)/python -m benchmarks.store
 	$(BIN)/python -m benchmarks.gangs
+	$(BIN)/python -m benchmarks.live
 	$(BIN)/python -m benchmarks.search
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.exchange

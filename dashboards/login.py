@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Form, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from dashboards.pages.rendering import show
 from dashboards.security.guard import LOGIN, SESSION
 from dashboards.security.settings import Settings
-from dashboards.pages.rendering import show
 
 
 def login_routes(settings: Settings) -> APIRouter:

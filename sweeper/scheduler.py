@@ -40,7 +40,7 @@ from sweeper.unrun import derive, give_up
 logger = logging.getLogger(__name__)
 
 _POLL_S = 0.5
-_FLUSH_S = 1.0
+_FLUSH_S = 0.3  # what is written sooner is seen sooner on open pages
 _LOOK_ROUND_S = 5.0  # between two looks at what others do: the lease is a minute
 INTERRUPTED = "interrupted"
 
