@@ -20,10 +20,13 @@ from sweeper.store.turns import BUSY_TIMEOUT_S, is_busy
 SCHEMA_HEAD = "0005"
 _CONNECT_TIMEOUT_S = 10  # of a server that does not answer at all; the driver's own is two minutes
 _BUSY_PAUSE_S = 0.01
+_PASSWORD_FILE = "password_file"  # of a URL's query
 
 
 def connect(url: str, *, create: bool = True) -> Engine:
     """An engine on the database at `url`, migrated where needed; a SQLite file is created only with `create`.
+
+    `?password_file=FILE` at its end stands for the password in that file.
 
     Raises:
         StoreError: a URL that is none, a driver that is not installed, a database that cannot be reached or is not
@@ -37,7 +40,7 @@ def connect(url: str, *, create: bool = True) -> Engine:
         )
     try:
         engine = create_engine(
-            parsed, connect_args=_arguments(parsed), pool_pre_ping=parsed.get_backend_name() != "sqlite"
+            _with_password(parsed), connect_args=_arguments(parsed), pool_pre_ping=parsed.get_backend_name() != "sqlite"
         )
         if parsed.get_backend_name() == "sqlite":
             event.listen(engine, "connect", _prepare_sqlite)
@@ -101,6 +104,22 @@ def _parse(url: str) -> URL:
             f"--store {url}: there is no folder {Path(parsed.database).parent}", "create it, or name another place"
         )
     return parsed
+
+
+def _with_password(url: URL) -> URL:
+    """The URL with the password in the file that its `password_file` names: secrets are given to services so."""
+    name = url.query.get(_PASSWORD_FILE)
+    if name is None:
+        return url
+    file = name if isinstance(name, str) else name[-1]
+    try:
+        password = Path(file).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "strerror", None) or "no UTF-8 text"
+        raise StoreError(
+            f"--store: {_PASSWORD_FILE} {file} cannot be read ({cause})", "name a file that holds the password alone"
+        ) from None
+    return url.difference_update_query([_PASSWORD_FILE]).set(password=password)
 
 
 def _arguments(url: URL) -> dict[str, Any]:
