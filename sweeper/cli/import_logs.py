@@ -13,6 +13,7 @@ from sweeper.cli.answers import import_answer, sweep_import_answer
 from sweeper.cli.options import json_option, print_json, store_option
 from sweeper.errors import SpecError
 from sweeper.interchange import FORMATS, Ignored, Keys, LoggedTrial, read_trials, store_trials
+from sweeper.interchange.exporting import target_path
 from sweeper.interchange.foreign import RUNS_READERS, ForeignOptions
 from sweeper.interchange.formats import SWEEP_FORMATS
 from sweeper.interchange.sources import SweepSource, find_source, store_sweeps
@@ -23,7 +24,7 @@ _SHOWN_CHARACTERS = 80
 
 
 @click.command("import")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=str))
 @click.option("--name", metavar="NAME", help="Name of the sweep; default: the first file's, without its suffix.")
 @click.option(
     "--set",
@@ -60,7 +61,7 @@ _SHOWN_CHARACTERS = 80
 @store_option
 @json_option
 def import_logs(
-    files: tuple[Path, ...],
+    files: tuple[str, ...],
     name: str | None,
     assignments: tuple[str, ...],
     pattern: str | None,
@@ -80,7 +81,8 @@ def import_logs(
     """
     keys = Keys(loss=loss_key, seconds=seconds_key)
     options = ForeignOptions(keys, assignments, pattern, experiments)
-    found = {path: find_source(_plain(path), format_name) for path in files}
+    # A database may be given by its URL, as it is to `sweeper export`.
+    found = {path: find_source(path, format_name) for path in map(target_path, files)}
     sources = [source for source in found.values() if source is not None]
     logs = [path for path, source in found.items() if source is None]
     _check_options(sources, logs, options, name)
@@ -97,12 +99,6 @@ def import_logs(
         for trial, logged in zip(answer["trials"], trials, strict=True):
             _print_trial(trial, logged)
         _print_done(len(trials), answer)
-
-
-def _plain(path: Path) -> Path:
-    """A database may be given by its URL, as elsewhere."""
-    text = str(path)
-    return Path(text.removeprefix("sqlite:/")) if text.startswith("sqlite:/") else path
 
 
 def _check_options(sources: list[SweepSource], logs: list[Path], options: ForeignOptions, name: str | None) -> None:
