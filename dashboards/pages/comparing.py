@@ -13,7 +13,7 @@ from dashboards.figure_file import render
 from dashboards.figures import draw_comparison
 from dashboards.frames import Comparison, comparison
 from dashboards.pages.best_table import best_table
-from dashboards.pages.downloads import Extension, download, rows_of
+from dashboards.pages.downloads import Extension, download, drawn_or_why_not, rows_of
 from dashboards.pages.plots.comparison import comparison_plot
 from dashboards.pages.rendering import show
 from dashboards.pages.sweep_list import shares
@@ -39,9 +39,10 @@ def routes(store: Store, tables: Tables) -> APIRouter:
 
     @routes.get("/compare/figure.{extension}")
     def figure(view: Looked, extension: Extension, a: Reference, b: Reference) -> Response:
-        table = _table(store.find_sweep(a), store.find_sweep(b), view, tables)
+        both = store.find_sweep(a), store.find_sweep(b)
         if extension == "json":
-            return JsonAnswer(comparison_plot(table))
+            return JsonAnswer(drawn_or_why_not(lambda: comparison_plot(_table(*both, view, tables))))
+        table = _table(*both, view, tables)
         if extension == "csv":
             return download(comparison_csv(table), table.second.name, table.second.sweep, "comparison", extension)
         if extension == "rows":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from typing import Any, Literal
 from urllib.parse import quote
 
 from starlette.responses import Response
 
 from dashboards.figure_file import default_path
+from sweeper.errors import FigureError
 
 Extension = Literal["json", "rows", "csv", "png", "svg"]  # rows: what a table beside the figure shows
 _MOST_ROWS = 200
@@ -21,6 +23,17 @@ def download(content: bytes | str, name: str, sweep_id: str, kind: str, extensio
     plain = file.encode("ascii", "replace").decode().replace("?", "_")
     headers = {"Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(file, safe='')}"}
     return Response(content, headers=headers, media_type=_TYPES[extension])
+
+
+def drawn_or_why_not(draw: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """A figure for the page's script; where it cannot be drawn of what there is, the words that say so.
+
+    That is no failure of the request: a sweep without evaluations has no accuracies.
+    """
+    try:
+        return draw()
+    except FigureError as error:
+        return {"panels": [], "note": "", "problem": str(error)}
 
 
 def rows_of(text: str) -> dict[str, Any]:

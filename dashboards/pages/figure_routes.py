@@ -11,11 +11,11 @@ from starlette.responses import Response
 from dashboards.answers import JsonAnswer
 from dashboards.figure_file import render
 from dashboards.kinds import KINDS
-from dashboards.pages.downloads import Extension, download, rows_of
+from dashboards.pages.downloads import Extension, download, drawn_or_why_not, rows_of
 from dashboards.pages.plots import plot
 from dashboards.pages.tables import Tables
 from dashboards.pages.view import View, view_of
-from sweeper.store import Store
+from sweeper.store import Store, SweepRecord
 
 KindName = Literal["heatmap", "histogram", "curves", "accuracy", "coordinates", "phases", "scaling"]
 
@@ -29,9 +29,9 @@ def routes(store: Store, tables: Tables) -> APIRouter:
         reference: str, kind: KindName, extension: Extension, view: Annotated[View, Depends(view_of)]
     ) -> Response:
         sweep = store.find_sweep(reference)
-        trials = tables.trials(sweep, view)
         if extension == "json":
-            return JsonAnswer(plot(kind, store, trials, view, lambda: _doubtful(tables.best(sweep, view))))
+            return JsonAnswer(drawn_or_why_not(lambda: _drawn(store, tables, sweep, kind, view)))
+        trials = tables.trials(sweep, view)
         table = KINDS[kind].table(store, trials)
         if extension == "rows":
             return JsonAnswer(rows_of(KINDS[kind].csv(table)))
@@ -39,6 +39,10 @@ def routes(store: Store, tables: Tables) -> APIRouter:
         return download(made, sweep.name, sweep.id, kind, extension)
 
     return routes
+
+
+def _drawn(store: Store, tables: Tables, sweep: SweepRecord, kind: str, view: View) -> dict[str, Any]:
+    return plot(kind, store, tables.trials(sweep, view), view, lambda: _doubtful(tables.best(sweep, view)))
 
 
 def _doubtful(answer: Mapping[str, Any]) -> frozenset[str]:

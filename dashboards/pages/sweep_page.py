@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
-from starlette.responses import Response
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import RedirectResponse, Response
 
 from dashboards.answers import JsonAnswer
 from dashboards.pages.best_table import best_table
@@ -23,9 +23,9 @@ from sweeper.store import Store, SweepRecord
 FIGURES: dict[str, tuple[str, str]] = {
     "heatmap": ("Areas", "area under the loss curve by batch size and learning rate; the winner is outlined"),
     "curves": ("Loss curves", "loss of the chosen trials, by default the best of each group and those that run"),
+    "accuracy": ("Accuracy", "accuracy on the test set of the best trial of each group"),
     "histogram": ("Areas by minimum loss", "areas of the qualified trials, lowest minimum loss first"),
     "coordinates": ("Parallel coordinates", "every parameter that varies, with area and minimum loss"),
-    "accuracy": ("Accuracy", "accuracy on the test set of the best trial of each group"),
     "phases": ("Phases", "what the time of training went into, by group"),
     "scaling": ("Scaling", "throughput, parallel efficiency and time to the threshold by worker count"),
 }
@@ -35,6 +35,11 @@ Looked = Annotated[View, Depends(view_of)]
 def routes(store: Store, tables: Tables) -> APIRouter:
     """The page, and what its script asks for anew."""
     routes = APIRouter()
+
+    @routes.get("/sweeps")
+    def by_reference(reference: Annotated[str, Query(max_length=300)]) -> Response:
+        """For names that cannot stand in a path, such as those with a slash."""
+        return RedirectResponse(f"/sweeps/{store.find_sweep(reference).id}")
 
     @routes.get("/sweeps/{reference}")
     def sweep_page(reference: str, view: Looked) -> Response:

@@ -24,7 +24,10 @@ def accuracy_plot(table: AccuracyTable) -> dict[str, Any]:
         }
         for place, row in enumerate(table.rows)
     ]
-    layout: dict[str, Any] = {"legend": {"orientation": "h", "y": -0.25}, "showlegend": True}
+    layout: dict[str, Any] = {
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        "showlegend": True,
+    }
     layout["xaxis"] = axis(axis_name(table.trials.over), rangemode="tozero")
     layout["yaxis"] = axis("share of the test set", tickformat=".0%")
-    return {"panels": [panel("", lines, 360, **layout)], "note": ""}
+    return {"panels": [panel("", lines, 300 + 20 * len(lines), **layout)], "note": ""}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dashboards.figures.comparison import check_comparison, norm_of
@@ -12,9 +12,10 @@ from dashboards.frames import GLOBAL_BATCH_SIZE, WORKERS, ComparedCell, Comparis
 from dashboards.pages.plots.parts import axis, panel, safe
 from sweeper.ranking import sort_key
 
-_WRITTEN_COLUMNS = 14
+_WRITTEN_COLUMNS = 20
+_Cell = ComparedCell | None
 # Purple where the second is better, orange where it is worse: told apart with any colour vision.
-_COLOURS = [[0, "#542788"], [0.25, "#998ec3"], [0.5, "#f7f7f7"], [0.75, "#f1a340"], [1, "#b35806"]]
+_COLOURS = [[0, "#542788"], [0.25, "#b2abd2"], [0.5, "#f7f7f7"], [0.75, "#fdb863"], [1, "#b35806"]]
 
 
 def comparison_plot(table: Comparison) -> dict[str, Any]:
@@ -43,8 +44,6 @@ def _panel(table: Comparison, workers: int, sizes: Sequence[Any], rates: Sequenc
         "type": "heatmap",
         "x": [safe(text) for text in settings(rates)],
         "y": [safe(text) for text in settings(sizes)],
-        "text": [[_text(cell) for cell in line] for line in grid],
-        "hovertext": [[_words(cell) for cell in line] for line in grid],
         "texttemplate": "%{text}" if written else "",
         "hoverinfo": "text",
         "hoverongaps": False,
@@ -52,35 +51,45 @@ def _panel(table: Comparison, workers: int, sizes: Sequence[Any], rates: Sequenc
         "ygap": 2,
     }
     bar = {"tickformat": ".0%", "thickness": 10, "outlinewidth": 0, "len": 1}
-    both = {"z": [[_share(cell) for cell in line] for line in grid], "zmin": -span, "zmax": span, "colorbar": bar}
-    one = {"z": [[_one_only(cell) for cell in line] for line in grid], "zmin": 0, "zmax": 1, "showscale": False}
+    both = {**_values(grid, _share), "zmin": -span, "zmax": span, "colorbar": bar}
+    one = {**_values(grid, _one_only), "zmin": 0, "zmax": 1, "showscale": False}
     grey = [[0, "var(--cell-empty)"], [1, "var(--cell-above)"]]
     batch = "global batch" if table.batch_name == GLOBAL_BATCH_SIZE else "batch"
-    return panel(
+    made = panel(
         group_name({WORKERS: workers}),
         [
-            {**common, **both, "colorscale": _COLOURS},
-            {**common, **one, "colorscale": grey, "textfont": {"color": "var(--cell-ink)"}},
+            {**common, **both, "colorscale": _COLOURS, "textfont": {"size": 11}},
+            {**common, **one, "colorscale": grey, "textfont": {"color": "var(--cell-ink)", "size": 11}},
         ],
         min(900, max(190, 95 + 30 * len(sizes))),
         xaxis=axis("learning rate", type="category", showgrid=False),
         yaxis=axis(f"{batch} size", type="category", autorange="reversed", showgrid=False),
     )
+    return {**made, "columns": len(rates)}
 
 
-def _share(cell: ComparedCell | None) -> float | None:
+def _values(grid: Sequence[Sequence[_Cell]], value: Callable[[_Cell], float | None]) -> dict[str, Any]:
+    """A trace's cells: those that have this value, each with its texts; the others are left to the other trace."""
+    return {
+        "z": [[value(cell) for cell in line] for line in grid],
+        "text": [["" if value(cell) is None else _text(cell) for cell in line] for line in grid],
+        "hovertext": [["" if value(cell) is None else _words(cell) for cell in line] for line in grid],
+    }
+
+
+def _share(cell: _Cell) -> float | None:
     if cell is None or cell.difference is None:
         return None
     return cell.relative if cell.relative is not None else 0.0
 
 
-def _one_only(cell: ComparedCell | None) -> float | None:
+def _one_only(cell: _Cell) -> float | None:
     if cell is None or cell.difference is not None:
         return None
     return 0.0 if cell.areas == (None, None) else 1.0
 
 
-def _text(cell: ComparedCell | None) -> str:
+def _text(cell: _Cell) -> str:
     if cell is None:
         return ""
     if cell.difference is not None:
@@ -89,7 +98,7 @@ def _text(cell: ComparedCell | None) -> str:
     return "1" if before is not None else "2" if after is not None else ""
 
 
-def _words(cell: ComparedCell | None) -> str:
+def _words(cell: _Cell) -> str:
     if cell is None:
         return ""
     before, after = ("none" if area is None else measure(area) for area in cell.areas)

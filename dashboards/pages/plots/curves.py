@@ -43,18 +43,18 @@ def curves_plot(store: Store, table: TrialTable, chosen: Sequence[str]) -> dict[
         losses += [point.loss for point in points if math.isfinite(point.loss)]
         live[trial.id] = {"line": len(lines), "attempt": trial.attempt, "per_second": _per_second(trial, table)}
         lines += _lines(trial, points, table, place, varied)
-    if not trials:
+    if not any(line["x"] for line in lines) and not any(trial.state is TrialState.RUNNING for trial in trials):
         raise FigureError(
             f"sweep {table.name!r} has no loss points to draw", "wait until a trial runs or has ended, or choose some"
         )
     made = panel(
         "",
         lines,
-        420,
+        340 + 20 * len(trials),
         xaxis=axis(axis_name(table.over), rangemode="tozero"),
         yaxis=axis("loss", type="log" if logarithmic(losses) else "linear"),
         shapes=_threshold(table, losses),
-        legend={"orientation": "h", "y": -0.2},
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         showlegend=True,
     )
     note = "Crosses: losses that are not finite. Dashed: the threshold." if table.threshold is not None else ""

@@ -16,8 +16,8 @@ from dashboards.figures.style import area_unit
 from dashboards.frames import LEARNING_RATE, Outcome, TrialTable
 from dashboards.pages.plots.parts import WINNER, axis, panel, safe
 
-_WRITTEN = 220  # cells of a panel up to which each has its number
-_WRITTEN_COLUMNS = 12
+_WRITTEN = 400  # cells of a panel up to which each has its number
+_WRITTEN_COLUMNS = 20
 _SIGNS = {Outcome.DIVERGED: "✕", Outcome.OVERSUBSCRIBED: "≋"}
 
 
@@ -36,9 +36,11 @@ def heatmap_plot(table: TrialTable, doubtful: Collection[str]) -> dict[str, Any]
     marked = _doubtful_cells(table, doubtful)
     note = (
         "Outlined: the smallest area of the qualified. Grey: above the threshold. ✕ diverged, ≋ oversubscribed, "
-        "P pruned, R running, W waiting, F failed, C cancelled, N no area; d derived, ×n best of n, "
+        "P pruned, R running, W waiting, F failed, C cancelled, N no area; d derived; "
         "? pruned, but might have won by this threshold."
     )
+    most = max(cell.count for grid in shown for cell in grid.flat)
+    note += f" A cell shows the best of up to {most} trials." if most > 1 else ""
     return {"panels": [_panel(grid, table, scale, marked) for grid in shown], "note": note}
 
 
@@ -49,7 +51,12 @@ def _panel(grid: Grid, table: TrialTable, scale: ColourScale, doubtful: Collecti
         [(grid.group.key, size, rate) in doubtful if doubtful else False for rate in grid.learning_rates]
         for size in grid.batch_sizes
     ]
-    common = {"x": [safe(text) for text in columns], "y": [safe(text) for text in lines], "xgap": 2, "ygap": 2}
+    common = {
+        "x": [safe(text) for text in columns],
+        "y": [safe(text) for text in lines],
+        "xgap": 2 if len(columns) < 60 else 0,
+        "ygap": 2,
+    }
     common |= {"type": "heatmap", "hoverinfo": "text", "texttemplate": "%{text}" if written else ""}
     coloured = {
         **common,
@@ -57,6 +64,7 @@ def _panel(grid: Grid, table: TrialTable, scale: ColourScale, doubtful: Collecti
         "text": [[_text(c, mark=False) if _qualified(c) else "" for c in line] for line in grid.cells],
         "hovertext": [[_words(c) if _qualified(c) else "" for c in line] for line in grid.cells],
         "colorscale": "Viridis",
+        "textfont": {"size": 11},
         **_bar(scale, table.over),
         "hoverongaps": False,
     }
@@ -73,7 +81,7 @@ def _panel(grid: Grid, table: TrialTable, scale: ColourScale, doubtful: Collecti
         "zmax": 1,
         "showscale": False,
         "hoverongaps": False,
-        "textfont": {"color": "var(--cell-ink)"},
+        "textfont": {"color": "var(--cell-ink)", "size": 11},
     }
     title = f"{group_name(grid.group.key)}: {result_name(grid.group, table)}"
     made = panel(
@@ -84,7 +92,7 @@ def _panel(grid: Grid, table: TrialTable, scale: ColourScale, doubtful: Collecti
         yaxis=axis(f"{batch_word(table)} size", type="category", autorange="reversed", showgrid=False),
         shapes=_outlines(grid),
     )
-    return {**made, "cells": _addresses(grid, table)}
+    return {**made, "cells": _addresses(grid, table), "columns": len(columns)}
 
 
 def _addresses(grid: Grid, table: TrialTable) -> dict[str, Any]:
@@ -138,8 +146,8 @@ def _shade(cell: Cell) -> float:
 
 def _text(cell: Cell, *, mark: bool) -> str:
     text = _SIGNS.get(cell.outcome) or (cell.letter if cell.area is None else measure(cell.area))
-    marks = ("?" if mark else "") + (" d" if cell.derived else "") + (f" ×{cell.count}" if cell.count > 1 else "")
-    return ("★ " if cell.winner else "") + text + (f"<sub>{marks}</sub>" if marks else "")
+    marks = ("?" if mark else "") + (" d" if cell.derived else "")
+    return ("★" if cell.winner else "") + text + marks
 
 
 def _words(cell: Cell) -> str:

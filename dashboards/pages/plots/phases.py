@@ -27,7 +27,7 @@ def phases_plot(table: PhaseTable) -> dict[str, Any]:
         for place, phase in enumerate(table.phases)
     ]
     layout: dict[str, Any] = {"barmode": "stack", "bargap": 0.3, "showlegend": True}
-    layout["legend"] = {"orientation": "h", "y": -0.35, "traceorder": "normal"}
+    layout["legend"] = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "normal"}
     layout["xaxis"] = axis("share of the time of rank 0", tickformat=".0%", range=[0, 1])
     layout["yaxis"] = axis(autorange="reversed", type="category", showgrid=False)
     silent = [name for name, row in zip(groups, table.rows, strict=True) if not row.total]

@@ -14,12 +14,15 @@ def scaling_plot(table: ScalingTable) -> dict[str, Any]:
     """Throughput, efficiency, time to threshold; see `dashboards.figures.scaling.draw_scaling`."""
     perfect = [_perfect(table, place) for place in range(len(table.series))]
     of = "settings that all counts have" if table.matched else "all complete trials"
+    panels = [
+        _panel("Throughput", "images/s", table, lambda row: row.throughput, perfect),
+        _panel("Parallel efficiency", "", table, lambda row: row.efficiency, [_all(table)], tickformat=".0%"),
+    ]
+    if table.trials.threshold is not None:
+        title = f"Time to {threshold_name(table.trials)}"
+        panels.append(_panel(title, "s", table, lambda row: row.to_threshold, []))
     return {
-        "panels": [
-            _panel("Throughput", "images/s", table, lambda row: row.throughput, perfect),
-            _panel("Parallel efficiency", "", table, lambda row: row.efficiency, [_all(table)], tickformat=".0%"),
-            _panel(f"Time to {threshold_name(table.trials)}", "s", table, lambda row: row.to_threshold, []),
-        ],
+        "panels": panels,
         "note": f"{table.kind.capitalize()} scaling; throughput: median of {of}. Dotted: perfect.",
     }
 
@@ -50,7 +53,7 @@ def _panel(
         "xaxis": axis("workers", type="log", tickvals=counts, ticktext=[str(count) for count in counts]),
         "yaxis": axis(unit, rangemode="tozero", **more),
         "showlegend": len(table.series) > 1,
-        "legend": {"orientation": "h", "y": -0.3},
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
     }
     return panel(title, [*beside, *lines], 280, **layout)
 

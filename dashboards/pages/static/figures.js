@@ -83,7 +83,8 @@ export class Figure {
     this.asking = new AbortController();
     try {
       this.value = await ask(`${this.address}.json${this.query}`, { signal: this.asking.signal });
-      await this.draw();
+      if (this.value.problem) this.showProblem(this.value.problem);
+      else await this.draw();
     } catch (problem) {
       if (problem.name !== "AbortError") this.showProblem(problem.message);
     }
@@ -124,7 +125,9 @@ export class Figure {
     plot.setAttribute("aria-label", panel.title || this.element.querySelector("h2").textContent);
     const narrow = this.plots.clientWidth < 500;
     const fresh = !plot.classList.contains("js-plotly-plot");
-    await lib.react(plot, coloured(panel.data), themed(panel, narrow), { responsive: true, displayModeBar: false });
+    const crowded = (plot.clientWidth - 130) / (panel.columns ?? 1) < 36; // too narrow for a number in each cell
+    const data = coloured(panel.data).map((trace) => (crowded && trace.texttemplate ? { ...trace, texttemplate: "" } : trace));
+    await lib.react(plot, data, themed(panel, narrow), { responsive: true, displayModeBar: false });
     plot.panel = panel;
     if (fresh) plot.on("plotly_click", (event) => follow(plot.panel, event.points[0]));
   }
