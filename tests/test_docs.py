@@ -9,17 +9,21 @@ import click
 import pytest
 from pydantic import BaseModel
 
+from dashboards.app import create_app
+from dashboards.serve import serve
 from engine.config import DATA, MODELS, AugmentationConfig, ExchangeConfig, ScheduleConfig, TrainingConfig
 from sweeper.cli.main import cli
 from sweeper.plan import plan
 from sweeper.searching import Search
 from sweeper.spec import Limits, Objective, Prune, Resources, SweepSpec, parse_spec
 from sweeper.spec_file import load_spec, parse_yaml
+from sweeper.store import open_store
 from tests.sweeper.specs import training
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 SPEC = (ROOT / "docs" / "spec.md").read_text()
+SERVICE = (ROOT / "docs" / "service.md").read_text()
 STRUCTURE = (ROOT / "docs" / "structure.md").read_text()
 
 
@@ -113,9 +117,18 @@ def test_the_files_that_the_structure_names_exist() -> None:
         assert any(path.endswith(f"/{name}") or path == name for path in paths), name
 
 
-def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sweeper.store import open_store
+def test_every_route_and_option_of_the_service_is_told(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'sweeper.db'}")
+    for path, methods in create_app(store).openapi()["paths"].items():
+        written = path.replace("{sweep}", "SWEEP").replace("{trial}", "TRIAL")
+        assert all(f"`{method.upper()} {written}`" in SERVICE for method in methods), path
+    for option in serve.params:
+        if option.name not in ("port", "executor", "ray_address", "oversubscribe", "store_url"):
+            assert any(name in SERVICE for name in option.opts), option.name
+    store.close()
 
+
+def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = open_store("sqlite:///sweeper.db")
     spec = parse_spec({"name": "x", "space": {"workers": [1, 2]}})

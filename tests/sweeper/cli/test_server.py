@@ -25,6 +25,7 @@ trial: {model: neuron, data: step-function, images: 640, points: 10}
 space: {learning_rate: [0.1, 0.2], workers: [1, 2]}
 objective: {over: images}
 """
+DOCUMENT = Path(__file__).parents[3] / "docs" / "service.md"
 TOKEN, READ = "t" * 24, "r" * 24
 
 
@@ -162,6 +163,16 @@ def test_a_server_that_is_not_there_is_one_line(url: str) -> None:
         client.find("latest")
     assert "\n" not in str(refused.value)
     assert url in str(refused.value)
+
+
+def test_the_python_of_the_document_runs(serving: Serving) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), flags=re.DOTALL)
+    block = block.replace("http://127.0.0.1:8400", serving.url)
+    process = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, timeout=200)
+    assert process.returncode == 0, process.stderr
+    *progress, groups = process.stdout.splitlines()
+    assert progress[-1].startswith("2 ")
+    assert "'qualified': " in groups
 
 
 def test_a_port_that_is_taken_is_one_line(serving: Serving) -> None:
