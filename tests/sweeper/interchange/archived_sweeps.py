@@ -37,9 +37,9 @@ CURVES: list[list[LossPoint]] = [
 ]
 
 
-def fill(store: Store) -> str:
+def fill(store: Store, name: str = NAME) -> str:
     """A sweep with trials in every state; its id."""
-    spec = parse_spec(SPEC)
+    spec = parse_spec({**SPEC, "name": name})
     sweep = store.add_sweep(spec, plan(spec))
     trials = store.trials(sweep)
     for index, trial in enumerate(trials[:13]):
