@@ -23,6 +23,7 @@ from sweeper.errors import (
 )
 
 _TIMEOUT_S = 60.0
+_TRIALS_AT_ONCE = 1000
 _SILENCE_S = 60.0  # of a stream that says something every 15 s even where nothing happens
 _KINDS = {
     kind.kind: kind for kind in (AccessError, NotFoundError, SeatingError, StoreError, SubmissionError, UsageError)
@@ -65,6 +66,16 @@ class Client:
     def sweep(self, sweep_id: str) -> dict[str, Any]:
         """How far a sweep is, with its spec, the time left, and what keeps it from being run."""
         return self._ask("GET", f"sweeps/{sweep_id}")
+
+    def trials(self, sweep_id: str) -> list[dict[str, Any]]:
+        """All trials of a sweep, in the order of its plan, as `sweeper show --json` has them."""
+        found: list[dict[str, Any]] = []
+        page = {"page": 0, "pages": 1}
+        while page["page"] < page["pages"]:
+            query = {"page": page["page"] + 1, "per_page": _TRIALS_AT_ONCE}
+            page = self._ask("GET", f"sweeps/{sweep_id}/trials", query)
+            found += page["trials"]
+        return found
 
     def best(self, sweep_id: str, **choices: Any) -> dict[str, Any]:
         """The best per group: by, threshold, over, oversubscribed, dollars_per_worker_hour as in `sweeper best`."""

@@ -29,10 +29,11 @@ class Follower:
         return self._store.progress.running(self._sweep_id)
 
     def progress(self, running: Sequence[RunningTrial]) -> dict[str, Any]:
-        """{"state", "states", "total", "ended", "seconds_left" (with "_low" and "_high"), "running", "changed"}.
+        """{"state", "states", "total", "ended", "seconds_left" (and "_low", "_high"), "running", "changed", "problem"}.
 
-        `running` has the ids of the trials that run. `changed` grows when a trial has ended or the sweep's state is
-        another. The time left is estimated every two seconds, None where nothing can be said.
+        `running` has the ids of the trials that run, `problem` what keeps a service from running the sweep. `changed`
+        grows when a trial has ended or the sweep's state is another. The time left is estimated every two seconds, None
+        where nothing can be said.
         """
         sweep = self._counted()
         if (now := self._clock()) - self._estimated_at >= _ESTIMATE_EVERY_S:
@@ -54,7 +55,12 @@ class Follower:
             "seconds_left_high": left and left.high,
             "running": [one.trial for one in running],
             "changed": self._changed,
+            "problem": None if running else self._problem(),
         }
+
+    def _problem(self) -> dict[str, str] | None:
+        submission = self._store.submissions.of(self._sweep_id)
+        return submission.problem if submission else None
 
     def _counted(self) -> SweepRecord:
         """The sweep as it is; its trials are counted by an index, and gone through only where that has changed."""

@@ -60,6 +60,7 @@ def routes(store: Store, tables: Tables) -> APIRouter:
             best=best_table(answer) if answer else None,
             figures=_figures(sweep),
             live=sweep.ended < sweep.total,
+            problem=submission.problem if (submission := store.submissions.of(sweep.id)) else None,
         )
 
     @routes.get("/sweeps/{reference}/best.json")

@@ -48,6 +48,8 @@ def watch(sweep: str, server: Server | None, store_url: str, as_json: bool) -> N
         print_json(answer)
     else:
         print_groups(answer)
+    if problem := last.get("problem"):
+        raise click.ClickException(f"the sweep cannot be run: {problem['message']}; {problem['remedy']}")
     if failed := last.get("states", {}).get("failed", 0):
         raise click.ClickException(f"{failed} of {last['total']} trials failed; `sweeper show` says why")
 

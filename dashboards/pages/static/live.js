@@ -46,6 +46,7 @@ export class Live {
     const line = document.getElementById("status");
     if (line.classList.contains("fault") || line.classList.contains("lost")) say("");
     showProgress(news);
+    showProblem(news.problem);
     if (this.known !== null && news.changed !== this.known) this.soon();
     this.known = news.changed;
     if (news.total > 0 && news.ended >= news.total && this.over === undefined) this.over = true;
@@ -63,6 +64,14 @@ export class Live {
       Math.max(0, this.last + NOT_OFTENER_MS - Date.now()),
     );
   }
+}
+
+function showProblem(problem) {
+  const place = document.getElementById("problem");
+  if (!place || place.hidden === !problem) return;
+  place.hidden = !problem;
+  const words = problem ? [problem.message, problem.remedy].filter(Boolean).join("; ") : "";
+  place.querySelector(".message").textContent = words && `This sweep cannot be run: ${words}`;
 }
 
 const ORDER = ["completed", "pruned", "diverged", "failed", "cancelled", "running", "pending"];

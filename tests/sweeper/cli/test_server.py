@@ -17,6 +17,7 @@ import pytest
 from sweeper.client import Client
 from sweeper.errors import AccessError, NotFoundError, ServerError, SpecError
 from tests.processes import eventually
+from tests.serving import Serving
 from tests.sweeper.cli.commands import ENDLESS, begin, number, others, rows
 
 SPEC = """
@@ -27,29 +28,6 @@ objective: {over: images}
 """
 DOCUMENT = Path(__file__).parents[3] / "docs" / "service.md"
 TOKEN, READ = "t" * 24, "r" * 24
-
-
-class Serving:
-    """A server in a process of its own, on a port that it has found."""
-
-    def __init__(self, *options: str, zone: str = "UTC") -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "sweeper.cli", "serve", "--port", "0", "--executor", "local", *options],
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "TZ": zone},
-            start_new_session=True,
-        )
-        assert self.process.stderr
-        line = self.process.stderr.readline()
-        found = re.search(r"at (http://\S+)", line)
-        assert found, line + self.process.stderr.read()
-        self.url = found[1]
-
-    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        self.process.send_signal(number)
-        self.process.communicate(timeout=60)
-        return self.process.returncode
 
 
 @pytest.fixture
@@ -180,3 +158,18 @@ def test_a_port_that_is_taken_is_one_line(serving: Serving) -> None:
     _, err = told("serve", "--port", port, code=1)
     assert err.startswith(f"error: --port {port}: cannot listen on 127.0.0.1 (")
     assert err.count("\n") == 1
+
+
+def test_watch_tells_what_keeps_a_sweep_from_being_run(spec: Path, tmp_path: Path) -> None:
+    server = Serving("--allow-commands")
+    try:
+        at = ("--server", server.url)
+        model = ("--set", "trial.model=nowhere_at_all:Network")
+        sweep_id = json.loads(told("submit", str(spec), *at, *model, "--json")[0])["sweep"]
+        for where in (at, ()):
+            _, err = told("watch", sweep_id, *where, code=1)
+            assert "the sweep cannot be run: " in err
+            assert "nowhere_at_all" in err
+        assert number(tmp_path, "SELECT count(*) FROM trial WHERE state = 'pending'") == 4
+    finally:
+        server.end()

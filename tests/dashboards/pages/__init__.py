@@ -1,0 +1,1 @@
+"""Tests of the pages, most of them in a real browser."""
