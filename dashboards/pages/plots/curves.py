@@ -27,7 +27,7 @@ _MOST_GROUPS, _MOST_RUNNING = 8, 8  # curves that are drawn where none are chose
 def curves_plot(store: Store, table: TrialTable, chosen: Sequence[str]) -> dict[str, Any]:
     """Loss over the table's axis, of `chosen` trials or else of the best of each group and of those that run.
 
-    "live" says what a page needs to add points: the axis, and by trial its line, its attempt and dollars a second.
+    "live" says what a page needs to add points: the axis, and by trial its line, attempt, last step, and dollars a second.
     Losses that are not finite stand as crosses at the last loss that was.
 
     Raises:
@@ -41,7 +41,12 @@ def curves_plot(store: Store, table: TrialTable, chosen: Sequence[str]) -> dict[
     for place, trial in enumerate(trials):
         points = store.points(trial.id)
         losses += [point.loss for point in points if math.isfinite(point.loss)]
-        live[trial.id] = {"line": len(lines), "attempt": trial.attempt, "per_second": _per_second(trial, table)}
+        live[trial.id] = {
+            "line": len(lines),
+            "attempt": trial.attempt,
+            "step": points[-1].step if points else 0,
+            "per_second": _per_second(trial, table),
+        }
         lines += _lines(trial, points, table, place, varied)
     if not any(line["x"] for line in lines) and not any(trial.state is TrialState.RUNNING for trial in trials):
         raise FigureError(

@@ -17,13 +17,15 @@ export class Live {
     this.source = null;
   }
 
-  /** Follow these trials' curves too. */
-  follow(trials) {
-    const wanted = [...trials].sort().join(",");
+  /** Follow these trials' curves too, each from the last step that is `drawn`. */
+  follow(trials, drawn) {
+    const ids = [...trials].sort();
+    const wanted = ids.join(",");
     if (this.source && wanted === this.trials) return;
     this.trials = wanted;
     this.source?.close();
-    this.source = new EventSource(`/api/v1/sweeps/${this.sweep}/events?trials=${encodeURIComponent(wanted)}`);
+    const from = ids.map((id) => (drawn[id] ? `${id}:${drawn[id].step}` : id)).join(",");
+    this.source = new EventSource(`/api/v1/sweeps/${this.sweep}/events?trials=${encodeURIComponent(from)}`);
     this.source.addEventListener("open", () => say(""));
     this.source.addEventListener("progress", (event) => this.progress(JSON.parse(event.data)));
     this.source.addEventListener("points", (event) => this.points(JSON.parse(event.data).trials));

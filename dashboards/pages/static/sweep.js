@@ -40,7 +40,7 @@ if (live === "yes") {
   });
   const follow = () => {
     const drawn = curves?.value?.panels[0]?.live?.trials ?? {};
-    stream.follow(chosen.length ? chosen : Object.keys(drawn));
+    stream.follow(chosen.length ? chosen : Object.keys(drawn), drawn);
   };
   follow();
   curves?.plots.addEventListener("drawn", follow);
