@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import Query
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from sweeper.spec import Over
 
@@ -19,8 +19,9 @@ def _none_if_empty(written: Any) -> Any:
     return None if written == "" else written
 
 
-Threshold = Annotated[float | None, BeforeValidator(_none_if_empty), Query(allow_inf_nan=False)]
-Rate = Annotated[float | None, BeforeValidator(_none_if_empty), Query(ge=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Threshold = Annotated[Finite | None, BeforeValidator(_none_if_empty), Query()]
+Rate = Annotated[Annotated[Finite, Field(ge=0)] | None, BeforeValidator(_none_if_empty), Query()]
 Axis = Annotated[Over | None, BeforeValidator(_none_if_empty), Query()]
 Trials = Annotated[str, Query(max_length=4000)]
 

@@ -51,7 +51,7 @@ def _panel(grid: Grid, table: TrialTable, scale: ColourScale, doubtful: Collecti
         [(grid.group.key, size, rate) in doubtful if doubtful else False for rate in grid.learning_rates]
         for size in grid.batch_sizes
     ]
-    common = {
+    common: dict[str, Any] = {
         "x": [safe(text) for text in columns],
         "y": [safe(text) for text in lines],
         "xgap": 2 if len(columns) < 60 else 0,

@@ -12,7 +12,7 @@ from typing import Literal
 import pytest
 import uvicorn
 from fastapi import FastAPI
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from dashboards.app import create_app
 from dashboards.pages import page_routes
@@ -23,6 +23,7 @@ UNLIMITED = Settings(requests_per_second=None, changes_per_minute=None)
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 Open = Callable[..., Page]
+expect.set_options(timeout=30_000)  # milliseconds: on a busy machine a page may take long, and no test says how long
 
 
 @pytest.fixture(scope="module")  # no longer: where it runs, no test can have an event loop of its own

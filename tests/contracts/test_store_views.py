@@ -1,0 +1,87 @@
+"""The contract of what pages ask a store for, over each kind of database."""
+
+from __future__ import annotations
+
+import math
+
+from sweeper.curve import summarize
+from sweeper.ranking import best_per_group
+from sweeper.store import Store, SweepRecord, TrialRecord
+from sweeper.trial import TrialState
+from tests.dashboards.sweeps import Result, curve, diverging, run, submit
+
+SPACE = {"batch_size": [16, 32], "learning_rate": [0.1, 0.5], "workers": [1, 2, 4]}
+
+
+def result(trial: TrialRecord) -> Result:
+    """Four workers: nothing qualifies; two: the smallest area is there twice; one: one has diverged."""
+    if trial.workers == 4:
+        return curve(1.0, 2.5)
+    if trial.workers == 1 and trial.parameters["learning_rate"] == 0.5:
+        return diverging()
+    return curve(8.0 / trial.workers if trial.parameters["batch_size"] == 16 else 9.0, 1.0)
+
+
+def swept(store: Store) -> SweepRecord:
+    return run(store, SPACE, result)
+
+
+class TestViews:
+    """What `Store.views` promises."""
+
+    def test_leaders_are_the_winners_of_the_ranking(self, store: Store) -> None:
+        sweep = swept(store)
+        for threshold in (None, 0.5, 1.0, 1.8, 3.0):
+            all_of_them = best_per_group(store.candidates(sweep.id, "seconds"), threshold)
+            leaders = best_per_group(store.views.leaders(sweep.id, "seconds", threshold), threshold)
+            expected = {group.key["workers"]: group.winner for group in all_of_them if group.winner}
+            assert {group.key["workers"]: group.winner for group in leaders} == expected
+
+    def test_a_version_changes_with_what_happens(self, store: Store) -> None:
+        sweep = store.find_sweep(submit(store, {"learning_rate": [0.1, 0.2]}))
+        seen = [store.views.version(sweep.id)]
+        first, second = store.trials(sweep.id)
+        attempt = store.claim(first.id)
+        assert attempt is not None
+        seen.append(store.views.version(sweep.id))
+        store.finish(first.id, attempt, TrialState.FAILED, summarize([]))
+        seen.append(store.views.version(sweep.id))
+        store.try_failed_again(sweep.id)
+        again = store.claim(first.id)
+        assert again is not None
+        store.finish(first.id, again, TrialState.FAILED, summarize([]))
+        seen.append(store.views.version(sweep.id))
+        store.give_up(second.id, "why")
+        seen.append(store.views.version(sweep.id))
+        assert len(set(seen)) == len(seen)
+        assert store.views.version(sweep.id) == seen[-1]
+
+    def test_the_range_of_losses_is_of_complete_finite_curves(self, store: Store) -> None:
+        low, high = store.views.loss_range(swept(store).id) or (math.nan, math.nan)
+        assert (low, high) == (1.0, 2.5)
+        assert store.views.loss_range(submit(store, {"learning_rate": [0.1]})) is None
+
+    def test_pages_of_trials_are_sorted_with_what_has_no_value_last(self, store: Store) -> None:
+        sweep = swept(store)
+        found = store.views.trials(sweep.id, order="area", most=7)
+        assert found.total == 12
+        areas = [trial.area_seconds for trial in found.trials if trial.area_seconds is not None]
+        assert areas == sorted(areas)
+        rest = store.views.trials(sweep.id, order="area", descending=True, first=7)
+        assert rest.trials[-1].area_seconds is None
+        assert store.views.trials(sweep.id, state=TrialState.DIVERGED).total == 2
+        chosen = [trial.id for trial in store.trials(sweep.id)][3:5]
+        assert [trial.id for trial in store.views.trials(sweep.id, ids=chosen).trials] == chosen
+        assert store.views.trials(sweep.id, ids=[]).trials == ()
+
+    def test_phases_are_those_of_the_latest_attempts(self, store: Store) -> None:
+        sweep = submit(store, {"learning_rate": [0.1, 0.2]})
+        trial, silent = store.trials(sweep)
+        for seconds in (1.0, 2.0):
+            attempt = store.claim(trial.id)
+            assert attempt is not None
+            store.finish(trial.id, attempt, TrialState.FAILED, summarize([]), phases={"compute": seconds})
+            if seconds == 1.0:
+                store.try_failed_again(sweep)
+        assert store.views.phases([trial.id, silent.id]) == {trial.id: {"compute": 2.0}}
+        assert store.views.phases([]) == {}

@@ -1,0 +1,66 @@
+"""What holds for every page: no serious finding of axe in either theme, no sideways scrolling on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+from sweeper.store import Store, SweepRecord
+from sweeper.trial import TrialState
+from tests.dashboards.pages.awkward import awkward
+from tests.dashboards.pages.conftest import PHONE, Open
+
+PAGES: dict[str, Callable[[SweepRecord, Store], str]] = {
+    "sweeps": lambda _sweep, _store: "/",
+    "sweep": lambda sweep, _: f"/sweeps/{sweep.id}?section=heatmap",
+    "trials": lambda sweep, _: f"/sweeps/{sweep.id}/trials?workers=2",
+    "failed": lambda sweep, store: f"/trials/{store.trials(sweep.id, [TrialState.FAILED])[0].id}",
+    "diverged": lambda sweep, store: f"/trials/{store.trials(sweep.id, [TrialState.DIVERGED])[0].id}",
+    "compare": lambda sweep, _: f"/compare?a={sweep.id}&b={sweep.id}",
+}
+
+
+@pytest.fixture
+def sweep(store: Store, tmp_path: Path) -> SweepRecord:
+    return awkward(store, tmp_path)
+
+
+def all_drawn(page: Page) -> None:
+    """Every figure has come into sight once, and is no longer busy."""
+    for figure in page.locator("figure.figure").all():
+        figure.scroll_into_view_if_needed()
+        figure.locator(".plots[aria-busy=false]").wait_for(timeout=30_000)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious(look: Open, store: Store, sweep: SweepRecord, name: str, theme: str) -> None:
+    page = look(PAGES[name](sweep, store), theme)
+    all_drawn(page)
+    found = Axe().run(page).response["violations"]
+    serious = [
+        (finding["id"], finding["nodes"][0]["html"][:200], finding["nodes"][0]["failureSummary"])
+        for finding in found
+        if finding["impact"] in ("serious", "critical")
+    ]
+    assert not serious
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_phone_need_not_scroll_sideways(look: Open, store: Store, sweep: SweepRecord, name: str) -> None:
+    page = look(PAGES[name](sweep, store), "light", PHONE)
+    all_drawn(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_has_script_or_handlers_of_its_own(look: Open, store: Store, sweep: SweepRecord, name: str) -> None:
+    page = look(PAGES[name](sweep, store))
+    assert page.locator("script:not([src])").count() == 0
+    handlers = "[...document.querySelectorAll('*')].some(e => [...e.attributes].some(a => a.name.startsWith('on')))"
+    assert not page.evaluate(handlers)
+    assert "taken" not in page.title()

@@ -1,0 +1,55 @@
+"""A page that is open while its sweep goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect
+
+from sweeper.curve import LossPoint, summarize
+from sweeper.store import Store
+from sweeper.trial import TrialState
+from tests.dashboards.pages.awkward import awkward
+from tests.dashboards.pages.conftest import Open, application, served
+
+LENGTH = "document.querySelector('#curves .js-plotly-plot').data.at({line}).x.length"
+
+
+def test_points_progress_and_the_best_come_by_themselves(look: Open, store: Store, tmp_path: Path) -> None:
+    sweep = awkward(store, tmp_path)
+    (running,) = store.trials(sweep.id, [TrialState.RUNNING])
+    page = look(f"/sweeps/{sweep.id}")
+    page.locator("#curves").scroll_into_view_if_needed()
+    expect(page.locator("#curves .js-plotly-plot")).to_be_visible(timeout=30_000)
+    live = "document.querySelector('#curves .js-plotly-plot').panel.live.trials"
+    line = page.evaluate(f"{live}[{running.id!r}].line")
+    assert page.evaluate(LENGTH.format(line=line)) == 20
+    expect(page.locator("#running")).to_have_text("1 running now")
+    new = [LossPoint(step, 100 * step, step / running.workers, 0.4) for step in range(21, 41)]
+    store.add_points(running.id, 1, new)
+    while page.evaluate(LENGTH.format(line=line)) != 40:
+        page.wait_for_timeout(50)
+    store.finish(running.id, 1, TrialState.COMPLETED, summarize(store.points(running.id)))
+    ended = store.find_sweep(sweep.id).ended
+    expect(page.locator("#counts")).to_contain_text(f"{ended} of {sweep.total} ended")
+
+
+def test_a_lost_connection_is_told_and_mended(browser: Browser, store: Store, tmp_path: Path) -> None:
+    sweep = awkward(store, tmp_path)
+    page = browser.new_page()
+    with served(application(store)) as address:
+        page.goto(f"{address}/sweeps/{sweep.id}")
+        expect(page.locator("#running")).to_have_text("1 running now")
+        expect(page.locator("#status")).to_have_text("")
+    expect(page.locator("#status")).to_have_text("Connection lost; trying again…")
+    with served(application(store), int(address.rpartition(":")[2])):
+        expect(page.locator("#status")).to_have_text("", timeout=30_000)
+    page.close()
+
+
+def test_a_fault_of_the_server_is_shown_in_its_words(look: Open, store: Store, tmp_path: Path) -> None:
+    sweep = awkward(store, tmp_path)
+    page = look(f"/sweeps/{sweep.id}")
+    expect(page.locator("#running")).to_have_text("1 running now")
+    store.delete_sweep(sweep.id)
+    expect(page.locator("#status.fault")).to_contain_text("no such sweep")
