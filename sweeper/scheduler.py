@@ -18,6 +18,7 @@ from sweeper.gangs.base import Capacity, Executor, JobEvent, Seats
 from sweeper.observer import Observer
 from sweeper.owner import is_gone, this_machine, this_process
 from sweeper.paths import checkpoints_folder, gang_log
+from sweeper.room import Room
 from sweeper.running import (
     STATE_OF,
     Running,
@@ -30,7 +31,7 @@ from sweeper.running import (
 )
 from sweeper.search import Guide
 from sweeper.search.guide import Enough
-from sweeper.seating import Shape, check_shapes, seats_for
+from sweeper.seating import Shape
 from sweeper.slots import Slots
 from sweeper.spec import Limits
 from sweeper.store import Store, TrialRecord
@@ -72,7 +73,7 @@ class Scheduler:
         self._store, self._executor, self._observer, self._clock = store, executor, observer, clock
         self._interrupts, self._finish_running, self._retries = interrupts, finish_running, retries
         self._limits, self._oversubscribe = limits or Limits(), oversubscribe
-        self._capacity = Capacity(())
+        self._room = Room(Capacity(()))
         self._guide = guide or Guide()
         self._failures: Counter[str] = Counter()
         self._slots = Slots()
@@ -113,7 +114,7 @@ class Scheduler:
                 self._store.end_lease(self._scheduler_id)
 
     def _run_all(self, sweep_id: str) -> None:
-        self._capacity = self._executor.capacity()
+        self._room = Room(self._executor.capacity(), oversubscribe=self._oversubscribe)
         waiting: list[TrialRecord] = []
         told = False
         while True:
@@ -143,7 +144,7 @@ class Scheduler:
             if not interrupts:
                 waiting = self._start_or_propose(sweep_id, waiting)
                 if waiting and not self._running:
-                    self._see_that_some_can_start(waiting)
+                    self._room.check(waiting, self._slots)
             # Only now: the next trials train while the ends of those before are written.
             self._record_ends()
             for event in self._executor.events(_POLL_S):
@@ -184,7 +185,7 @@ class Scheduler:
         waiting, still_waiting = self._in_order(waiting)
         free = self._free()
         for number, trial in enumerate(waiting):
-            need = self._need(trial)
+            need = self._room.need(trial)
             if free.cpus < 1:
                 return [*still_waiting, *waiting[number:]]
             if not need.fits(free) or self._slots.set_aside(trial.workers):
@@ -207,7 +208,7 @@ class Scheduler:
         by_id = {trial.id: trial for trial in waiting}
         for trial_id, derived in self._guide.derived(list(by_id)).items():
             trial = by_id.pop(trial_id)
-            shares = shape_of(trial) in self._shared_shapes or must_share(trial, self._need(trial))
+            shares = shape_of(trial) in self._shared_shapes or must_share(trial, self._room.need(trial))
             self._tell_end(derive(self._store, trial, derived, self._scheduler_id, oversubscribed=shares))
         for trial_id, reason in self._guide.given_up({t.id: t.parameters for t in by_id.values()}).items():
             self._tell_end(give_up(self._store, by_id.pop(trial_id), reason))
@@ -234,18 +235,7 @@ class Scheduler:
         return self._store.trials(sweep_id, [TrialState.PENDING]) if self._may_propose else []
 
     def _free(self) -> Seats:
-        return self._capacity.total - sum((self._need(running.trial) for running in self._running.values()), Seats(0))
-
-    def _need(self, trial: TrialRecord) -> Seats:
-        """What a trial's gang takes: what its ranks ask for, or what a host has of it where they may share."""
-        return seats_for(shape_of(trial), self._capacity, oversubscribe=self._oversubscribe)
-
-    def _see_that_some_can_start(self, waiting: Sequence[TrialRecord]) -> None:
-        left = [trial for trial in waiting if self._capacity.can_ever_seat(self._need(trial))]
-        if not left:
-            check_shapes(map(shape_of, waiting), self._capacity)
-        if all(self._slots.set_aside(trial.workers) for trial in left):
-            raise self._slots.error(left[0].workers)
+        return self._room.free(running.trial for running in self._running.values())
 
     def _start(self, trial: TrialRecord) -> bool:
         """Claim and begin a trial; False where another scheduler was first."""
@@ -255,7 +245,7 @@ class Scheduler:
         claimed = replace(trial, state=TrialState.RUNNING, attempt=attempt, scheduler_id=self._scheduler_id)
         self._running[trial.id] = Running(claimed, written_at=self._clock())
         self._observer.trial_started(claimed)
-        self._executor.start(job_for(claimed, self._need(trial), self._limits))
+        self._executor.start(job_for(claimed, self._room.need(trial), self._limits))
         return True
 
     def _handle(self, happened: JobEvent) -> None:
