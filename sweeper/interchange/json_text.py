@@ -7,7 +7,8 @@ import math
 import re
 from typing import Any
 
-_MARK = "$number"  # {"$number": "NaN"}, and "Infinity", "-Infinity"
+_MARK = "$number"  # {"$number": "NaN"}, and "Infinity", "-Infinity"; in {"$number": {"is": ...}} it means itself
+_ITSELF = "is"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -16,6 +17,8 @@ def dump(value: Any) -> str:
     try:
         text = _dump(value)
     except ValueError:
+        text = _MARK
+    if _MARK in text:
         value = _marked(value)
         text = _dump(value)
     # Half a surrogate pair can be in no file as it is.
@@ -43,13 +46,18 @@ def _dump(value: Any, *, ensure_ascii: bool = False) -> str:
 def _marked(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return {_MARK: _word(value)}
+    if isinstance(value, dict) and set(value) == {_MARK}:
+        return {_MARK: {_ITSELF: _marked(value[_MARK])}}
     if isinstance(value, dict):
         return {name: _marked(item) for name, item in value.items()}
     return [_marked(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _unmarked(found: dict[str, Any]) -> Any:
-    return float(found[_MARK]) if set(found) == {_MARK} else found
+    if set(found) != {_MARK}:
+        return found
+    inner = found[_MARK]
+    return {_MARK: inner[_ITSELF]} if isinstance(inner, dict) else float(inner)
 
 
 def _word(value: float) -> str:

@@ -33,7 +33,8 @@ class Restored:
 
 def read_archive(store: Store, sweep_id: str) -> Archive:
     """The sweep of this id, which must be there; its trials are read as they are asked for."""
-    sweep = store.transactions.read(partial(_sweep, sweep_id=sweep_id, gangs=tuple(store.gangs(sweep_id))))
+    gangs = tuple(sorted(store.gangs(sweep_id), key=lambda gang: (gang.started_at, gang.id)))
+    sweep = store.transactions.read(partial(_sweep, sweep_id=sweep_id, gangs=gangs))
     trials = tuple(replace(trial, scheduler_id=None) for trial in store.trials(sweep_id))
     return Archive(sweep, trials, partial(_trials, store, trials))
 

@@ -104,8 +104,10 @@ class Utc(TypeDecorator[datetime]):
         return None if value is None else value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """What comes back without a zone is UTC."""
-        return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+        """What comes back without a zone is UTC, and another zone's is converted."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 sweep = Table(

@@ -44,7 +44,13 @@ def fill(store: Store, name: str = NAME) -> str:
     trials = store.trials(sweep)
     for index, trial in enumerate(trials[:13]):
         gang = GangRecord(
-            f"{sweep}-g{index}", sweep, trial.workers, ["a #1", "b"], [1, 2**31 - 1], {"torch": "2"}, BEGIN
+            f"{sweep}-g{index}",
+            sweep,
+            trial.workers,
+            ["a #1", "b"],
+            [1, 2**31 - 1],
+            {"torch": "2"},
+            BEGIN + timedelta(seconds=index),
         )
         _attempt(store, trial.id, 1, CURVES[(index + 1) % 6], gang, evaluated=False)
         if index % 2:
@@ -88,8 +94,3 @@ def told(store: Store, sweep_id: str) -> list[str]:
     archive = read_archive(store, sweep_id)
     trials: list[ArchivedTrial] = list(archive.read())
     return [repr(archive.sweep), *map(repr, trials)]
-
-
-def later(moment: datetime) -> datetime:
-    """A second later."""
-    return moment + timedelta(seconds=1)
