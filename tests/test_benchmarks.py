@@ -16,7 +16,7 @@ from benchmarks.sweeping import End, overhead
 ROW = {"name", "value", "unit", "baseline", "baseline_value", "ratio", "n", "spread", "hardware", "versions"}
 
 
-@pytest.mark.parametrize("area", ["cuda_ext", "engine", "exchange", "gangs", "live", "store"])
+@pytest.mark.parametrize("area", ["cuda_ext", "engine", "exchange", "gangs", "live", "pages", "store"])
 def test_a_quick_benchmark_writes_its_rows(area: str, tmp_path: Path) -> None:
     file = tmp_path / "rows.json"
     command = [sys.executable, "-m", f"benchmarks.{area}", "--quick", "--json", str(file)]

@@ -15,7 +15,6 @@ from fastapi import FastAPI
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from dashboards.app import create_app
-from dashboards.pages import page_routes
 from dashboards.security.settings import Settings
 from sweeper.store import Store
 
@@ -39,11 +38,8 @@ def browser() -> Iterator[Browser]:
 
 
 def application(store: Store) -> FastAPI:
-    """The service over a store, with its pages."""
-    app = create_app(store, UNLIMITED)
-    if not any(getattr(route, "path", "") == "/" for route in app.routes):
-        app.include_router(page_routes(store))
-    return app
+    """The service over a store."""
+    return create_app(store, UNLIMITED)
 
 
 @contextmanager
