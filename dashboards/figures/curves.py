@@ -11,11 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from dashboards.figures import style
-from dashboards.figures.labels import one_of_seeds, threshold_name
+from dashboards.figures.labels import group_name, one_of_seeds, threshold_name, trial_name
 from dashboards.figures.lines import WIDTH, Values, draw_group, group_colour, line_name
 from dashboards.figures.number_format import AxisNumbers
 from dashboards.figures.panels import check_groups, title
 from dashboards.frames import CurveRow, CurveTable, TrialTable
+from sweeper.trial import TrialState
 
 _SMOOTHED_FROM = 100  # points; shorter curves are drawn as they are
 _WINDOWS = 40  # running means that fit side by side into a curve
@@ -38,14 +39,15 @@ def draw_curves(table: CurveTable) -> Figure:
     figure = style.new_figure(WIDTH, 5.2 + 0.2 * len(table.rows))
     axes = figure.add_subplot()
     alpha = max(0.08, 0.32 / math.sqrt(len(table.rows)))  # the more curves lie over each other, the paler
-    windows = [_draw_curve(axes, row, trials, place, alpha) for place, row in enumerate(table.rows)]
+    windows = [_draw_curve(axes, row, _label(row, table), place, alpha) for place, row in enumerate(table.rows)]
     losses = [loss for row in table.rows for loss in row.losses if math.isfinite(loss)]
     _draw_threshold(axes, trials, losses)
     _scale(axes, losses)
     axes.set(xlabel=style.axis_name(trials.over), ylabel="loss")
     axes.grid()
     note = "; bold: running mean" if any(window > 1 for window in windows) else ""
-    title(figure, trials.name, f"loss of the best trial per group{one_of_seeds(trials)}{note}", WIDTH)
+    what = "loss of chosen trials" if table.chosen else f"loss of the best trial per group{one_of_seeds(trials)}"
+    title(figure, trials.name, f"{what}{note}", WIDTH)
     figure.legend(loc="outside lower left", handlelength=3)
     return figure
 
@@ -64,7 +66,14 @@ def window_of(points: int) -> int:
     return 1 if points < _SMOOTHED_FROM else 2 * (points // _WINDOWS // 2) + 3
 
 
-def _draw_curve(axes: Axes, row: CurveRow, trials: TrialTable, place: int, alpha: float) -> int:
+def _label(row: CurveRow, table: CurveTable) -> str:
+    if table.chosen and row.trial is not None:
+        state = "" if row.trial.state is TrialState.COMPLETED else f" ({row.trial.state})"
+        return f"{group_name(row.group.key)}, {trial_name(row.trial, table.trials)}{state}"
+    return line_name(row.group, row.trial, table.trials)
+
+
+def _draw_curve(axes: Axes, row: CurveRow, label: str, place: int, alpha: float) -> int:
     positions = np.array(row.positions, dtype=float)
     losses = np.array(row.losses, dtype=float)
     losses[~np.isfinite(losses)] = np.nan
@@ -74,8 +83,8 @@ def _draw_curve(axes: Axes, row: CurveRow, trials: TrialTable, place: int, alpha
         axes.plot(positions, losses, color=group_colour(place), linewidth=0.6, alpha=alpha, zorder=1.5)
         bold = smooth(losses, window)
     missing = " (no points kept)" if row.group.winner and not row.losses else ""
-    label = line_name(row.group, row.trial, trials) + missing
-    draw_group(axes, place, positions, bold, solid=row.group.winner is not None, label=label)
+    solid = row.group.winner is not None
+    draw_group(axes, place, positions, bold, solid=solid, label=label + missing)
     return window
 
 

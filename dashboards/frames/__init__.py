@@ -3,7 +3,7 @@
 from dashboards.frames.accuracies import AccuracyRow, AccuracyTable, accuracy_table
 from dashboards.frames.comparison import ComparedCell, Comparison, comparison
 from dashboards.frames.coordinates import CoordinateRow, CoordinateTable, Dimension, coordinate_table
-from dashboards.frames.curves import CurveRow, CurveTable, curve_table
+from dashboards.frames.curves import CurveRow, CurveTable, chosen_curves, curve_table
 from dashboards.frames.phases import PhaseRow, PhaseTable, phase_table
 from dashboards.frames.ranked import outcome, trial_table
 from dashboards.frames.scaling import ScalingRow, ScalingSeries, ScalingTable, scaling_table
@@ -42,6 +42,7 @@ __all__ = [
     "TrialRow",
     "TrialTable",
     "accuracy_table",
+    "chosen_curves",
     "comparison",
     "coordinate_table",
     "curve_table",

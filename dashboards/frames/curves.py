@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dashboards.frames.positions import position
-from dashboards.frames.trials import TrialGroup, TrialRow, TrialTable
+from dashboards.frames.trials import BATCH_SIZE, LEARNING_RATE, Outcome, TrialGroup, TrialRow, TrialTable
 from sweeper.errors import FigureError
-from sweeper.store import Store
+from sweeper.store import Store, TrialRecord
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,11 @@ class CurveRow:
 
 @dataclass(frozen=True)
 class CurveTable:
-    """One curve per group of `trials`, in the order of its groups."""
+    """One curve per group of `trials`, in the order of its groups; or those of trials that somebody has `chosen`."""
 
     trials: TrialTable
     rows: tuple[CurveRow, ...]
+    chosen: bool = False
 
 
 def curve_table(store: Store, trials: TrialTable) -> CurveTable:
@@ -47,10 +49,55 @@ def curve_table(store: Store, trials: TrialTable) -> CurveTable:
     return CurveTable(trials, rows)
 
 
+def chosen_curves(store: Store, trials: TrialTable, chosen: Sequence[str]) -> CurveTable:
+    """The points of chosen trials of the sweep, in this order; others' are left out.
+
+    Raises:
+        FigureError: none of them has a curve, or a curve does not say its images.
+        NotFoundError: there is no such trial.
+        StoreError: the store cannot be read.
+    """
+    found = [one for one in map(store.find_trial, chosen) if one.sweep_id == trials.sweep]
+    groups = {repr(group.key): group for group in trials.groups}
+    rows = []
+    for one in found:
+        names = trials.groups[0].key
+        group = groups.get(repr({name: one.parameters.get(name) for name in names}), trials.groups[0])
+        rows.append(_row(store, group, _row_of(one, trials), trials))
+    if not any(row.losses for row in rows):
+        raise FigureError(f"sweep {trials.name!r}: the chosen trials have no loss points to draw", "choose others")
+    return CurveTable(trials, tuple(rows), chosen=True)
+
+
+def _row_of(trial: TrialRecord, table: TrialTable) -> TrialRow:
+    """A trial as the table has it; with repeats one of its seeds has no row of its own there."""
+    others = dict.fromkeys(name for row in table.rows[:1] for name in row.others)
+    if table.repeats > 1:
+        others["seed"] = None
+    batch = trial.parameters.get(table.batch_name)
+    if batch is None and BATCH_SIZE in trial.parameters:
+        batch = trial.parameters[BATCH_SIZE] * trial.workers
+    return TrialRow(
+        trial=trial.id,
+        position=trial.position,
+        workers=trial.workers,
+        batch_size=batch,
+        learning_rate=trial.parameters.get(LEARNING_RATE),
+        others={name: trial.parameters.get(name) for name in others},
+        state=trial.state,
+        outcome=Outcome.NO_RESULT,
+        area=None,
+        minimum_loss=trial.minimum_loss,
+        seconds=trial.seconds,
+        winner=False,
+    )
+
+
 def _curve_row(store: Store, group: TrialGroup, table: TrialTable) -> CurveRow:
-    trial = group.best
-    if trial is None:
-        return CurveRow(group, None, (), ())
+    return CurveRow(group, None, (), ()) if group.best is None else _row(store, group, group.best, table)
+
+
+def _row(store: Store, group: TrialGroup, trial: TrialRow, table: TrialTable) -> CurveRow:
     points = store.points(trial.trial)
     positions = [position(point, trial, table) for point in points]
     known = tuple(float(position) for position in positions if position is not None)

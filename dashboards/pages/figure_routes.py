@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
-from dashboards.answers import JsonAnswer
+from dashboards.answers import JsonAnswer, to_json
 from dashboards.figure_file import render
+from dashboards.frames import chosen_curves
 from dashboards.kinds import KINDS
 from dashboards.pages.downloads import Extension, download, drawn_or_why_not, rows_of
 from dashboards.pages.plots import plot
@@ -18,6 +19,8 @@ from dashboards.pages.view import View, view_of
 from sweeper.store import Store, SweepRecord
 
 KindName = Literal["heatmap", "histogram", "curves", "accuracy", "coordinates", "phases", "scaling"]
+
+_OF_POINTS = ("curves", "accuracy")
 
 
 def routes(store: Store, tables: Tables) -> APIRouter:
@@ -30,15 +33,25 @@ def routes(store: Store, tables: Tables) -> APIRouter:
     ) -> Response:
         sweep = store.find_sweep(reference)
         if extension == "json":
-            return JsonAnswer(drawn_or_why_not(lambda: _drawn(store, tables, sweep, kind, view)))
+            return Response(_json(store, tables, sweep, kind, view), media_type="application/json")
         trials = tables.trials(sweep, view)
-        table = KINDS[kind].table(store, trials)
+        chosen = kind == "curves" and view.trials
+        table = chosen_curves(store, trials, view.trials) if chosen else KINDS[kind].table(store, trials)
         if extension == "rows":
             return JsonAnswer(rows_of(KINDS[kind].csv(table)))
         made = KINDS[kind].csv(table) if extension == "csv" else render(KINDS[kind].draw(table), extension)
         return download(made, sweep.name, sweep.id, kind, extension)
 
     return routes
+
+
+def _json(store: Store, tables: Tables, sweep: SweepRecord, kind: str, view: View) -> bytes:
+    """A figure for the page's script; what is made of points is made anew each time, since these come meanwhile."""
+
+    def made() -> bytes:
+        return to_json(drawn_or_why_not(lambda: _drawn(store, tables, sweep, kind, view)))
+
+    return made() if kind in _OF_POINTS else tables.drawn(sweep, kind, view, made)
 
 
 def _drawn(store: Store, tables: Tables, sweep: SweepRecord, kind: str, view: View) -> dict[str, Any]:

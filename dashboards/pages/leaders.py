@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,7 @@ from sweeper.spec import DOLLARS
 from sweeper.store import Store, SweepRecord
 
 _MOST_TRIALS = 2000  # of a sweep whose trials are all ranked for a list: settings of many seeds, groups of other kinds
+_MOST_KEPT = 500  # sweeps
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,29 @@ def leaders_of(store: Store, sweep: SweepRecord) -> list[Leader] | None:
         found = competitors(candidates_over(store, sweep, sweep.over, rate), repeats)
     groups = best_per_group(found, sweep.threshold, sweep.group_by)
     return [_leader(group, group.winner) for group in groups if group.winner]
+
+
+class Leaders:
+    """The leaders of sweeps, kept for as long as the trials in each state are as many: what is complete stays so."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: OrderedDict[str, tuple[Any, list[Leader] | None]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, sweep: SweepRecord) -> list[Leader] | None:
+        """See `leaders_of`."""
+        with self._lock:
+            known = self._kept.get(sweep.id)
+        if known and known[0] == sweep.states:
+            return known[1]
+        found = leaders_of(self._store, sweep)
+        with self._lock:
+            self._kept[sweep.id] = (sweep.states, found)
+            self._kept.move_to_end(sweep.id)
+            if len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+        return found
 
 
 def group_words(key: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from dashboards.pages.leaders import leaders_of
+from dashboards.pages.leaders import Leaders
 from dashboards.pages.paging import Paging
 from dashboards.pages.rendering import show
 from sweeper.store import Store
@@ -20,6 +20,7 @@ _PER_PAGE = 20
 def routes(store: Store) -> APIRouter:
     """The first page."""
     routes = APIRouter()
+    leaders = Leaders(store)
 
     @routes.get("/")
     def sweeps(page: Annotated[int, Query(ge=1, le=1_000_000)] = 1) -> Response:
@@ -30,7 +31,7 @@ def routes(store: Store) -> APIRouter:
             "sweeps.html",
             store=store.name,
             paging=paging,
-            sweeps=[(sweep, shares(sweep.states, sweep.total), leaders_of(store, sweep)) for sweep in shown],
+            sweeps=[(sweep, shares(sweep.states, sweep.total), leaders.of(sweep)) for sweep in shown],
         )
 
     return routes

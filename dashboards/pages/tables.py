@@ -13,7 +13,7 @@ from sweeper.cli.answers import best_answer
 from sweeper.store import Store, SweepRecord
 
 Made = TypeVar("Made")
-_MOST = 24  # things that are kept
+_MOST = 64  # things that are kept
 _MOST_ROWS = 150_000  # of tables together
 
 
@@ -51,6 +51,10 @@ class Tables:
                 rate=view.rate,
             ),
         )
+
+    def drawn(self, sweep: SweepRecord, kind: str, view: View, draw: Callable[[], bytes]) -> bytes:
+        """A figure as JSON, made by `draw` of what the rows of trials say."""
+        return self._once((kind, sweep.id, view.over, view.threshold, view.oversubscribed, view.rate), sweep, draw)
 
     def _once(self, key: Any, sweep: SweepRecord, make: Callable[[], Made]) -> Made:
         """What was made under this key of these rows, else made now: one thread makes it, others wait for that."""

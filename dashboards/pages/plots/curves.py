@@ -27,7 +27,7 @@ _MOST_GROUPS, _MOST_RUNNING = 8, 8  # curves that are drawn where none are chose
 def curves_plot(store: Store, table: TrialTable, chosen: Sequence[str]) -> dict[str, Any]:
     """Loss over the table's axis, of `chosen` trials or else of the best of each group and of those that run.
 
-    "live" says what a page needs to add points: the axis, and by trial its line, attempt, last step, and dollars a second.
+    "live" says what a page needs to add points: the axis, and by trial its line, attempt, last step, dollars a second.
     Losses that are not finite stand as crosses at the last loss that was.
 
     Raises:

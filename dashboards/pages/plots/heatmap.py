@@ -13,7 +13,7 @@ from dashboards.figures.labels import batch_word, group_name, nearest_name, resu
 from dashboards.figures.number_format import measure, number, settings
 from dashboards.figures.panels import check_groups
 from dashboards.figures.style import area_unit
-from dashboards.frames import LEARNING_RATE, Outcome, TrialTable
+from dashboards.frames import LEARNING_RATE, Outcome, TrialGroup, TrialTable
 from dashboards.pages.plots.parts import WINNER, axis, panel, safe
 
 _WRITTEN = 400  # cells of a panel up to which each has its number
@@ -33,7 +33,6 @@ def heatmap_plot(table: TrialTable, doubtful: Collection[str]) -> dict[str, Any]
     check_groups(table)
     shown = grids(table)
     scale = ColourScale.of([c.area for g in shown for c in g.flat if _qualified(c) and c.area is not None])
-    marked = _doubtful_cells(table, doubtful)
     note = (
         "Outlined: the smallest area of the qualified. Grey: above the threshold. ✕ diverged, ≋ oversubscribed, "
         "P pruned, R running, W waiting, F failed, C cancelled, N no area; d derived; "
@@ -41,16 +40,14 @@ def heatmap_plot(table: TrialTable, doubtful: Collection[str]) -> dict[str, Any]
     )
     most = max(cell.count for grid in shown for cell in grid.flat)
     note += f" A cell shows the best of up to {most} trials." if most > 1 else ""
-    return {"panels": [_panel(grid, table, scale, marked) for grid in shown], "note": note}
+    return {"panels": [_panel(grid, table, scale, doubtful) for grid in shown], "note": note}
 
 
-def _panel(grid: Grid, table: TrialTable, scale: ColourScale, doubtful: Collection[tuple[Any, ...]]) -> dict[str, Any]:
+def _panel(grid: Grid, table: TrialTable, scale: ColourScale, doubtful: Collection[str]) -> dict[str, Any]:
     columns, lines = settings(grid.learning_rates), settings(grid.batch_sizes)
     written = len(grid.flat) <= _WRITTEN and len(columns) <= _WRITTEN_COLUMNS
-    marks = [
-        [(grid.group.key, size, rate) in doubtful if doubtful else False for rate in grid.learning_rates]
-        for size in grid.batch_sizes
-    ]
+    doubts = _doubtful_cells(grid.group, doubtful)
+    marks = [[(size, rate) in doubts for rate in grid.learning_rates] for size in grid.batch_sizes]
     common: dict[str, Any] = {
         "x": [safe(text) for text in columns],
         "y": [safe(text) for text in lines],
@@ -105,15 +102,8 @@ def _addresses(grid: Grid, table: TrialTable) -> dict[str, Any]:
     }
 
 
-def _doubtful_cells(table: TrialTable, doubtful: Collection[str]) -> list[tuple[Any, ...]]:
-    if not doubtful:
-        return []
-    return [
-        (group.key, row.batch_size, row.learning_rate)
-        for group in table.groups
-        for row in group.rows
-        if row.trial in doubtful
-    ]
+def _doubtful_cells(group: TrialGroup, doubtful: Collection[str]) -> set[tuple[Any, Any]]:
+    return {(row.batch_size, row.learning_rate) for row in group.rows if row.trial in doubtful} if doubtful else set()
 
 
 def _qualified(cell: Cell) -> bool:

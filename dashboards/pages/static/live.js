@@ -4,6 +4,7 @@ import { say } from "./page.js";
 import { timeLeft } from "./words.js";
 
 const NOT_OFTENER_MS = 2000;
+const SHARE = 10; // of the time, at most one part in so many is spent on asking anew
 
 /** Follows a sweep by server-sent events for as long as it goes on. */
 export class Live {
@@ -12,7 +13,7 @@ export class Live {
     Object.assign(this, { sweep, changed, points });
     this.trials = "";
     this.known = null;
-    this.last = 0;
+    this.next = 0;
     this.timer = null;
     this.source = null;
   }
@@ -51,20 +52,24 @@ export class Live {
     showProblem(news.problem);
     if (this.known !== null && news.changed !== this.known) this.soon();
     this.known = news.changed;
-    if (news.total > 0 && news.ended >= news.total && this.over === undefined) this.over = true;
   }
 
-  /** Tell of a change, at most once in two seconds. */
+  /** Tell of a change, at most once in two seconds and for a small part of the time; one more that comes meanwhile after it. */
   soon() {
-    if (this.timer) return;
-    this.timer = setTimeout(
-      () => {
-        this.timer = null;
-        this.last = Date.now();
-        this.changed();
-      },
-      Math.max(0, this.last + NOT_OFTENER_MS - Date.now()),
-    );
+    if (this.busy) this.again = true;
+    else this.timer ??= setTimeout(() => this.refresh(), Math.max(0, this.next - Date.now()));
+  }
+
+  async refresh() {
+    const begun = Date.now();
+    Object.assign(this, { timer: null, busy: true, again: false });
+    try {
+      await this.changed();
+    } finally {
+      this.busy = false;
+      this.next = Math.max(begun + NOT_OFTENER_MS, Date.now() + (SHARE - 1) * (Date.now() - begun));
+      if (this.again) this.soon();
+    }
   }
 }
 

@@ -31,11 +31,11 @@ if (section) document.getElementById(section)?.scrollIntoView();
 
 if (live === "yes") {
   const stream = new Live(sweep, {
-    changed: () => {
-      for (const figure of figures) figure.ask();
-      if (query) fillBest(sweep, query());
-      if (query) fillCost(query());
-    },
+    changed: () =>
+      Promise.all([
+        ...figures.map((figure) => figure.ask()),
+        ...(query ? [fillBest(sweep, query()), fillCost(query())] : []),
+      ]),
     points: (news) => curves && addPoints(curves, news),
   });
   const follow = () => {

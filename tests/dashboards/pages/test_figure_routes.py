@@ -14,7 +14,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from dashboards.pages.static_files import asset, plotly_address
+from sweeper.curve import summarize
 from sweeper.store import Store, SweepRecord
+from sweeper.trial import TrialState
 from tests.dashboards.pages.awkward import NAME, awkward
 from tests.dashboards.pages.conftest import application
 from tests.dashboards.sweeps import curve, diverging, run
@@ -90,10 +92,33 @@ def test_curves_are_of_the_chosen_trials_and_mark_what_is_not_finite(
     line, crosses = panel["data"]
     assert line["y"].count(None) == len(crosses["x"]) == 31
     assert crosses["text"][0] == "loss inf at step 30"
-    assert panel["live"]["trials"] == {diverged.id: {"line": 0, "attempt": 1, "per_second": pytest.approx(2.5 / 3600)}}
+    assert panel["live"]["trials"] == {
+        diverged.id: {"line": 0, "attempt": 1, "step": 60, "per_second": pytest.approx(2.5 / 3600)}
+    }
     every = client.get(where).json()["panels"][0]["live"]["trials"]
     running = [trial.id for trial in store.trials(sweep.id) if trial.state.value == "running"]
     assert set(running) < set(every)
+
+
+def test_files_of_curves_are_of_the_chosen_trials_too(client: TestClient, store: Store, sweep: SweepRecord) -> None:
+    where = f"/sweeps/{sweep.id}/figures/curves"
+    running = next(trial for trial in store.trials(sweep.id) if trial.state.value == "running")
+    table = list(csv.reader(io.StringIO(client.get(f"{where}.csv", params={"trials": running.id}).text)))
+    assert {line[1] for line in table[1:]} == {running.id}
+    assert len(table) == 21
+    assert "loss of chosen trials" in client.get(f"{where}.svg", params={"trials": running.id}).text
+    failed = next(trial for trial in store.trials(sweep.id) if trial.state.value == "failed")
+    assert client.get(f"{where}.png", params={"trials": failed.id}).status_code == 404
+    assert client.get(f"{where}.png", params={"trials": "no-such"}).status_code == 404
+
+
+def test_figures_are_made_anew_when_a_trial_has_ended(client: TestClient, store: Store, sweep: SweepRecord) -> None:
+    where = f"/sweeps/{sweep.id}/figures/heatmap.json"
+    first = client.get(where).json()
+    assert client.get(where).json() == first
+    running = next(trial for trial in store.trials(sweep.id) if trial.state.value == "running")
+    store.finish(running.id, 1, TrialState.COMPLETED, summarize(store.points(running.id)))
+    assert client.get(where).json() != first
 
 
 def test_compared_sweeps_come_in_each_format(client: TestClient, store: Store, sweep: SweepRecord) -> None:
