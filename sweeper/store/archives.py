@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Table, exists, insert, select, update
 
@@ -18,6 +18,8 @@ from sweeper.store.store import Store
 
 IMPORTING = "importing"  # the origin of a sweep that is not whole yet
 _TRIALS_AT_ONCE = 64
+_ROWS_AT_ONCE = 5000
+Trial = TypeVar("Trial")
 _POINTS_AT_ONCE = 50_000  # others wait for their turn to write meanwhile: a fraction of a second
 
 
@@ -55,9 +57,10 @@ def restore(store: Store, sweep: ArchivedSweep, trials: Iterable[ArchivedTrial])
     restored = Restored(ids.sweep, 0, 0, kept)
     write(partial(_add_sweep, sweep=sweep, ids=ids), _stands(tables.sweep, ids.sweep))
     try:
-        for batch in _batches(map(ids.of_trial, trials)):
+        for batch in _portions(map(ids.of_trial, trials), _count):
             write(partial(_add_trials, batch=batch), _stands(tables.trial, batch[-1].record.id))
-            restored = replace(restored, trials=restored.trials + len(batch), points=restored.points + _count(batch))
+            points = restored.points + sum(map(_count, batch))
+            restored = replace(restored, trials=restored.trials + len(batch), points=points)
     except BaseException:  # an interrupt too
         store.delete_sweep(ids.sweep)
         raise
@@ -102,8 +105,8 @@ def _sweep(connection: Connection, sweep_id: str, gangs: tuple[GangRecord, ...])
 
 
 def _trials(store: Store, trials: Sequence[TrialRecord]) -> Iterator[ArchivedTrial]:
-    for start in range(0, len(trials), _TRIALS_AT_ONCE):
-        ids = [trial.id for trial in trials[start : start + _TRIALS_AT_ONCE]]
+    for some in _portions(trials, lambda trial: trial.points):
+        ids = [trial.id for trial in some]
         yield from store.transactions.read(partial(_whole_trials, ids=ids))
 
 
@@ -137,9 +140,10 @@ def _points(connection: Connection, ids: Sequence[str]) -> dict[tuple[str, int],
     table = tables.loss_point.c
     query = select(table.trial_id, table.attempt, table.step, table.images, table.seconds, table.loss)
     found: dict[tuple[str, int], list[LossPoint]] = {}
-    for row in connection.execute(query.where(table.trial_id.in_(ids)).order_by(*query.selected_columns[:3])):
-        trial, attempt, *values = row
-        found.setdefault((trial, attempt), []).append(LossPoint(*values))
+    rows = connection.execute(query.where(table.trial_id.in_(ids)).order_by(*query.selected_columns[:3]))
+    for some in rows.partitions(_ROWS_AT_ONCE):
+        for trial, attempt, step, images, seconds, loss in some:
+            found.setdefault((trial, attempt), []).append(LossPoint(step, images, seconds, loss))
     return found
 
 
@@ -174,19 +178,21 @@ def _add_sweep(connection: Connection, sweep: ArchivedSweep, ids: _Ids) -> None:
         connection.execute(insert(tables.gang), gangs)
 
 
-def _batches(trials: Iterable[ArchivedTrial]) -> Iterator[list[ArchivedTrial]]:
-    batch: list[ArchivedTrial] = []
+def _portions(trials: Iterable[Trial], points: Callable[[Trial], int]) -> Iterator[list[Trial]]:
+    portion: list[Trial] = []
+    count = 0
     for trial in trials:
-        batch.append(trial)
-        if len(batch) == _TRIALS_AT_ONCE or _count(batch) >= _POINTS_AT_ONCE:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+        portion.append(trial)
+        count += points(trial)
+        if len(portion) == _TRIALS_AT_ONCE or count >= _POINTS_AT_ONCE:
+            yield portion
+            portion, count = [], 0
+    if portion:
+        yield portion
 
 
-def _count(trials: Sequence[ArchivedTrial]) -> int:
-    return sum(len(attempt.points) for trial in trials for attempt in trial.attempts)
+def _count(trial: ArchivedTrial) -> int:
+    return sum(len(attempt.points) for attempt in trial.attempts)
 
 
 def _add_trials(connection: Connection, batch: Sequence[ArchivedTrial]) -> None:
