@@ -70,7 +70,7 @@ class Client:
     def trials(self, sweep_id: str) -> list[dict[str, Any]]:
         """All trials of a sweep, in the order of its plan, as `sweeper show --json` has them."""
         found: list[dict[str, Any]] = []
-        page = {"page": 0, "pages": 1}
+        page: dict[str, Any] = {"page": 0, "pages": 1}
         while page["page"] < page["pages"]:
             query = {"page": page["page"] + 1, "per_page": _TRIALS_AT_ONCE}
             page = self._ask("GET", f"sweeps/{sweep_id}/trials", query)
