@@ -11,7 +11,7 @@ from dashboards.figures.labels import one_of_seeds
 from dashboards.figures.lines import WIDTH, draw_group, line_name
 from dashboards.figures.number_format import AxisNumbers, measure
 from dashboards.figures.panels import check_groups, title
-from dashboards.frames import AccuracyRow, AccuracyTable, TrialTable
+from dashboards.frames import AccuracyRow, AccuracyTable
 
 
 @style.drawing()
@@ -29,20 +29,21 @@ def draw_accuracy(table: AccuracyTable) -> Figure:
     figure = style.new_figure(WIDTH, 4.8 + 0.2 * len(table.rows))
     axes = figure.add_subplot()
     for place, row in enumerate(table.rows):
-        _draw_row(axes, row, trials, place)
+        _draw_row(axes, row, table, place)
     axes.margins(x=0.02)
     axes.set_xlim(left=0.0)
     axes.set(xlabel=style.axis_name(trials.over), ylabel="accuracy, share of the test set")
     axes.xaxis.set_major_formatter(AxisNumbers())
     axes.yaxis.set_major_formatter(AxisNumbers())
     axes.grid()
-    title(figure, trials.name, f"accuracy on the test set of the best trial per group{one_of_seeds(trials)}", WIDTH)
+    of = "chosen trials" if table.chosen else f"the best trial per group{one_of_seeds(trials)}"
+    title(figure, trials.name, f"accuracy on the test set of {of}", WIDTH)
     figure.legend(loc="outside lower left", handlelength=3)
     return figure
 
 
-def _draw_row(axes: Axes, row: AccuracyRow, trials: TrialTable, place: int) -> None:
-    label = line_name(row.group, row.trial, trials)
+def _draw_row(axes: Axes, row: AccuracyRow, table: AccuracyTable, place: int) -> None:
+    label = line_name(row.group, row.trial, table.trials, chosen=table.chosen)
     if row.trial is not None:
         label += f"; last accuracy {measure(row.accuracies[-1])}" if row.accuracies else "; not evaluated"
     positions, accuracies = np.array(row.positions, dtype=float), np.array(row.accuracies, dtype=float)

@@ -11,12 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from dashboards.figures import style
-from dashboards.figures.labels import group_name, one_of_seeds, threshold_name, trial_name
+from dashboards.figures.labels import one_of_seeds, threshold_name
 from dashboards.figures.lines import WIDTH, Values, draw_group, group_colour, line_name
 from dashboards.figures.number_format import AxisNumbers
 from dashboards.figures.panels import check_groups, title
 from dashboards.frames import CurveRow, CurveTable, TrialTable
-from sweeper.trial import TrialState
 
 _SMOOTHED_FROM = 100  # points; shorter curves are drawn as they are
 _WINDOWS = 40  # running means that fit side by side into a curve
@@ -39,7 +38,10 @@ def draw_curves(table: CurveTable) -> Figure:
     figure = style.new_figure(WIDTH, 5.2 + 0.2 * len(table.rows))
     axes = figure.add_subplot()
     alpha = max(0.08, 0.32 / math.sqrt(len(table.rows)))  # the more curves lie over each other, the paler
-    windows = [_draw_curve(axes, row, _label(row, table), place, alpha) for place, row in enumerate(table.rows)]
+    windows = [
+        _draw_curve(axes, row, line_name(row.group, row.trial, trials, chosen=table.chosen), place, alpha)
+        for place, row in enumerate(table.rows)
+    ]
     losses = [loss for row in table.rows for loss in row.losses if math.isfinite(loss)]
     _draw_threshold(axes, trials, losses)
     _scale(axes, losses)
@@ -64,13 +66,6 @@ def smooth(losses: Values, window: int) -> Values:
 def window_of(points: int) -> int:
     """Points of the running mean, odd; 1 for a curve that is short enough to be drawn as it is."""
     return 1 if points < _SMOOTHED_FROM else 2 * (points // _WINDOWS // 2) + 3
-
-
-def _label(row: CurveRow, table: CurveTable) -> str:
-    if table.chosen and row.trial is not None:
-        state = "" if row.trial.state is TrialState.COMPLETED else f" ({row.trial.state})"
-        return f"{group_name(row.group.key)}, {trial_name(row.trial, table.trials)}{state}"
-    return line_name(row.group, row.trial, table.trials)
 
 
 def _draw_curve(axes: Axes, row: CurveRow, label: str, place: int, alpha: float) -> int:

@@ -10,6 +10,7 @@ from dashboards.figures import style
 from dashboards.figures.labels import group_name, result_name, trial_name
 from dashboards.figures.text import wrap
 from dashboards.frames import TrialGroup, TrialRow, TrialTable
+from sweeper.trial import TrialState
 
 Values = npt.NDArray[np.float64]
 WIDTH = 9.0  # inches of a figure with one set of axes
@@ -42,11 +43,14 @@ def draw_group(axes: Axes, place: int, positions: Values, values: Values, *, sol
     )
 
 
-def line_name(group: TrialGroup, trial: TrialRow | None, trials: TrialTable) -> str:
-    """The group, and the trial whose line it is: its winner, or the one that came nearest."""
+def line_name(group: TrialGroup, trial: TrialRow | None, trials: TrialTable, *, chosen: bool = False) -> str:
+    """The group, and the trial whose line it is: its winner, or the one that came nearest, or one that was chosen."""
     name = group_name(group.key)
     if trial is None:
         return f"{name}: no curve"
+    if chosen:
+        state = "" if trial.state is TrialState.COMPLETED else f" ({trial.state})"
+        return f"{name}, {trial_name(trial, trials)}{state}"
     if group.winner is None:
         return f"{name}: {result_name(group, trials)}, nearest is {trial_name(trial, trials)}"
     return f"{name}: {result_name(group, trials)}"

@@ -1,6 +1,6 @@
 """From the store to tidy tables, one a file: what figures and pages draw, free of queries and of matplotlib."""
 
-from dashboards.frames.accuracies import AccuracyRow, AccuracyTable, accuracy_table
+from dashboards.frames.accuracies import AccuracyRow, AccuracyTable, accuracy_table, chosen_accuracies
 from dashboards.frames.comparison import ComparedCell, Comparison, comparison
 from dashboards.frames.coordinates import CoordinateRow, CoordinateTable, Dimension, coordinate_table
 from dashboards.frames.curves import CurveRow, CurveTable, chosen_curves, curve_table
@@ -42,6 +42,7 @@ __all__ = [
     "TrialRow",
     "TrialTable",
     "accuracy_table",
+    "chosen_accuracies",
     "chosen_curves",
     "comparison",
     "coordinate_table",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dashboards.frames.chosen import chosen_rows
 from dashboards.frames.positions import position
 from dashboards.frames.trials import TrialGroup, TrialRow, TrialTable
 from sweeper.errors import FigureError
@@ -26,10 +27,11 @@ class AccuracyRow:
 
 @dataclass(frozen=True)
 class AccuracyTable:
-    """One trial's accuracies per group of `trials`, in the order of its groups."""
+    """One trial's accuracies per group of `trials`, in the order of its groups; or those of `chosen` trials."""
 
     trials: TrialTable
     rows: tuple[AccuracyRow, ...]
+    chosen: bool = False
 
 
 def accuracy_table(store: Store, trials: TrialTable) -> AccuracyTable:
@@ -52,6 +54,24 @@ def accuracy_table(store: Store, trials: TrialTable) -> AccuracyTable:
             "wait until a trial has ended, then draw again",
         )
     return AccuracyTable(trials, rows)
+
+
+def chosen_accuracies(store: Store, trials: TrialTable, chosen: Sequence[str]) -> AccuracyTable:
+    """The evaluations of chosen trials of the sweep, in this order.
+
+    Raises:
+        FigureError: none of them was evaluated.
+        NotFoundError: there is no such trial.
+        StoreError: the store cannot be read.
+    """
+    rows = []
+    for group, trial in chosen_rows(store, trials, chosen):
+        found = store.evaluations(trial.trial)
+        places = [float(at) for one in found if (at := position(one, trial, trials)) is not None]
+        rows.append(AccuracyRow(group, trial, tuple(places), tuple(one.accuracy for one in found)))
+    if not any(row.accuracies for row in rows):
+        raise FigureError(f"sweep {trials.name!r}: the chosen trials were not evaluated", "choose others")
+    return AccuracyTable(trials, tuple(rows), chosen=True)
 
 
 def _accuracy_row(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dashboards.frames.chosen import chosen_rows
 from dashboards.frames.positions import position
-from dashboards.frames.trials import BATCH_SIZE, LEARNING_RATE, Outcome, TrialGroup, TrialRow, TrialTable
+from dashboards.frames.trials import TrialGroup, TrialRow, TrialTable
 from sweeper.errors import FigureError
-from sweeper.store import Store, TrialRecord
+from sweeper.store import Store
 
 
 @dataclass(frozen=True)
@@ -57,40 +58,10 @@ def chosen_curves(store: Store, trials: TrialTable, chosen: Sequence[str]) -> Cu
         NotFoundError: there is no such trial.
         StoreError: the store cannot be read.
     """
-    found = [one for one in map(store.find_trial, chosen) if one.sweep_id == trials.sweep]
-    groups = {repr(group.key): group for group in trials.groups}
-    rows = []
-    for one in found:
-        names = trials.groups[0].key
-        group = groups.get(repr({name: one.parameters.get(name) for name in names}), trials.groups[0])
-        rows.append(_row(store, group, _row_of(one, trials), trials))
+    rows = [_row(store, group, row, trials) for group, row in chosen_rows(store, trials, chosen)]
     if not any(row.losses for row in rows):
         raise FigureError(f"sweep {trials.name!r}: the chosen trials have no loss points to draw", "choose others")
     return CurveTable(trials, tuple(rows), chosen=True)
-
-
-def _row_of(trial: TrialRecord, table: TrialTable) -> TrialRow:
-    """A trial as the table has it; with repeats one of its seeds has no row of its own there."""
-    others = dict.fromkeys(name for row in table.rows[:1] for name in row.others)
-    if table.repeats > 1:
-        others["seed"] = None
-    batch = trial.parameters.get(table.batch_name)
-    if batch is None and BATCH_SIZE in trial.parameters:
-        batch = trial.parameters[BATCH_SIZE] * trial.workers
-    return TrialRow(
-        trial=trial.id,
-        position=trial.position,
-        workers=trial.workers,
-        batch_size=batch,
-        learning_rate=trial.parameters.get(LEARNING_RATE),
-        others={name: trial.parameters.get(name) for name in others},
-        state=trial.state,
-        outcome=Outcome.NO_RESULT,
-        area=None,
-        minimum_loss=trial.minimum_loss,
-        seconds=trial.seconds,
-        winner=False,
-    )
 
 
 def _curve_row(store: Store, group: TrialGroup, table: TrialTable) -> CurveRow:

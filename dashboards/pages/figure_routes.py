@@ -10,17 +10,14 @@ from starlette.responses import Response
 
 from dashboards.answers import JsonAnswer, to_json
 from dashboards.figure_file import render
-from dashboards.frames import chosen_curves
 from dashboards.kinds import KINDS
 from dashboards.pages.downloads import Extension, download, drawn_or_why_not, rows_of
-from dashboards.pages.plots import plot
+from dashboards.pages.plots import OF_CHOSEN, plot
 from dashboards.pages.tables import Tables
 from dashboards.pages.view import View, view_of
 from sweeper.store import Store, SweepRecord
 
 KindName = Literal["heatmap", "histogram", "curves", "accuracy", "coordinates", "phases", "scaling"]
-
-_OF_POINTS = ("curves", "accuracy")
 
 
 def routes(store: Store, tables: Tables) -> APIRouter:
@@ -35,8 +32,10 @@ def routes(store: Store, tables: Tables) -> APIRouter:
         if extension == "json":
             return Response(_json(store, tables, sweep, kind, view), media_type="application/json")
         trials = tables.trials(sweep, view)
-        chosen = kind == "curves" and view.trials
-        table = chosen_curves(store, trials, view.trials) if chosen else KINDS[kind].table(store, trials)
+        if view.trials and kind in OF_CHOSEN:
+            table = OF_CHOSEN[kind](store, trials, view.trials)
+        else:
+            table = KINDS[kind].table(store, trials)
         if extension == "rows":
             return JsonAnswer(rows_of(KINDS[kind].csv(table)))
         made = KINDS[kind].csv(table) if extension == "csv" else render(KINDS[kind].draw(table), extension)
@@ -51,7 +50,7 @@ def _json(store: Store, tables: Tables, sweep: SweepRecord, kind: str, view: Vie
     def made() -> bytes:
         return to_json(drawn_or_why_not(lambda: _drawn(store, tables, sweep, kind, view)))
 
-    return made() if kind in _OF_POINTS else tables.drawn(sweep, kind, view, made)
+    return made() if kind in OF_CHOSEN else tables.drawn(sweep, kind, view, made)
 
 
 def _drawn(store: Store, tables: Tables, sweep: SweepRecord, kind: str, view: View) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from dashboards.pages.paging import Paging
 from dashboards.pages.rendering import show
-from dashboards.pages.view import View, view_of
+from dashboards.pages.view import MOST_CURVES, View, view_of
 from sweeper.space import WORKERS
 from sweeper.store import Store
 from sweeper.store.views import ORDERS
@@ -28,6 +28,13 @@ assert set(ORDERS) == set(Order.__args__)  # type: ignore[attr-defined]
 def routes(store: Store) -> APIRouter:
     """The list; parameters by name choose trials, as in `?workers=2&batch_size=16`."""
     routes = APIRouter()
+
+    @routes.get("/sweeps/{reference}/chosen")
+    def chosen(reference: str, pick: Annotated[list[str] | None, Query(max_length=200)] = None) -> Response:
+        """The curves of trials that were ticked in the list."""
+        sweep = store.find_sweep(reference)
+        picked = tuple(dict.fromkeys(pick or ()))[:MOST_CURVES]
+        return RedirectResponse(f"/sweeps/{sweep.id}{View(section='curves', trials=picked).query()}#curves")
 
     @routes.get("/sweeps/{reference}/trials")
     def trials(

@@ -6,7 +6,7 @@ Colours are names of the style sheet's variables, "var(--…)", so that they fol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from dashboards import frames
@@ -20,6 +20,12 @@ from dashboards.pages.plots.phases import phases_plot
 from dashboards.pages.plots.scaling import scaling_plot
 from dashboards.pages.view import View
 from sweeper.store import Store
+
+# The tables of chosen trials, of kinds that else show the best of each group.
+OF_CHOSEN: dict[str, Callable[[Store, TrialTable, Sequence[str]], Any]] = {
+    "curves": frames.chosen_curves,
+    "accuracy": frames.chosen_accuracies,
+}
 
 
 def plot(
@@ -39,7 +45,9 @@ def plot(
     if kind == "coordinates":
         return coordinates_plot(frames.coordinate_table(trials))
     if kind == "accuracy":
-        return accuracy_plot(frames.accuracy_table(store, trials))
+        return accuracy_plot(
+            OF_CHOSEN[kind](store, trials, view.trials) if view.trials else frames.accuracy_table(store, trials)
+        )
     if kind == "phases":
         return phases_plot(frames.phase_table(store, trials))
     return scaling_plot(frames.scaling_table(store, trials))

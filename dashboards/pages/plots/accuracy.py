@@ -16,7 +16,7 @@ def accuracy_plot(table: AccuracyTable) -> dict[str, Any]:
         {
             "type": "scatter",
             "mode": "lines+markers",
-            "name": safe(line_name(row.group, row.trial, table.trials)),
+            "name": safe(line_name(row.group, row.trial, table.trials, chosen=table.chosen)),
             "x": list(row.positions),
             "y": list(row.accuracies),
             "line": {"color": series(place), "width": 2, "dash": dash(place)},

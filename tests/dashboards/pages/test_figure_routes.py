@@ -107,6 +107,9 @@ def test_files_of_curves_are_of_the_chosen_trials_too(client: TestClient, store:
     assert {line[1] for line in table[1:]} == {running.id}
     assert len(table) == 21
     assert "loss of chosen trials" in client.get(f"{where}.svg", params={"trials": running.id}).text
+    best = client.get(f"/sweeps/{sweep.id}/figures/accuracy.csv").text.splitlines()[1].split(",")[1]
+    accuracies = client.get(f"/sweeps/{sweep.id}/figures/accuracy.svg", params={"trials": best}).text
+    assert "accuracy on the test set of chosen trials" in accuracies
     failed = next(trial for trial in store.trials(sweep.id) if trial.state.value == "failed")
     assert client.get(f"{where}.png", params={"trials": failed.id}).status_code == 404
     assert client.get(f"{where}.png", params={"trials": "no-such"}).status_code == 404

@@ -36,6 +36,17 @@ def test_trials_are_sorted_and_chosen(look: Open, store: Store, sweep: SweepReco
     expect(page.locator("tbody")).to_contain_text("No trial is so.")
 
 
+def test_ticked_trials_are_drawn(look: Open, sweep: SweepRecord) -> None:
+    page = look(f"/sweeps/{sweep.id}/trials?workers=2&state=completed")
+    for box in page.locator("[name=pick]").all()[:2]:
+        box.check()
+    picked = [box.get_attribute("value") for box in page.locator("[name=pick]:checked").all()]
+    page.get_by_role("button", name="Draw their curves").click()
+    expect(page.locator("#curves .js-plotly-plot")).to_be_visible()
+    plot = "document.querySelector('#curves .js-plotly-plot')"
+    assert page.evaluate(f"Object.keys({plot}.panel.live.trials)") == picked
+
+
 def test_a_diverged_trial_tells_its_losses(look: Open, store: Store, sweep: SweepRecord) -> None:
     page = look(f"/trials/{one(store, sweep, TrialState.DIVERGED).id}")
     expect(page.locator("p.alarm")).to_contain_text("31 of 60 losses are not finite: inf at step 30, nan at step 31")
