@@ -34,6 +34,7 @@ class Runner:
         self._closing, self._come = threading.Event(), threading.Event()
         self._child: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._run, name="runner")
+        self._over: set[str] = set()  # that no search will add to
         self.sweep: str | None = None  # which is run now
         self.heard = True  # whether the store answered when it was last asked
 
@@ -74,17 +75,18 @@ class Runner:
                 self.sweep = None
 
     def _next(self) -> str | None:
-        for submission in self._store.submissions.all():
-            if submission.problem is None:
-                with contextlib.suppress(NotFoundError):  # deleted a moment ago
-                    sweep = self._store.find_sweep(submission.sweep_id)
-                    if sweep.ended < sweep.total and not self._is_over(sweep.id, sweep.ended == sweep.trials):
-                        return sweep.id
+        for sweep_id, is_open in self._store.submissions.runnable():
+            if is_open or (sweep_id not in self._over and self._goes_on(sweep_id)):
+                return sweep_id
+            self._over.add(sweep_id)
         return None
 
-    def _is_over(self, sweep_id: str, all_ended: bool) -> bool:
-        """Whether a search is stopped, though it has fewer trials than it was to have."""
-        return all_ended and self._store.stop_is_asked(sweep_id)
+    def _goes_on(self, sweep_id: str) -> bool:
+        """Whether a search, all of whose trials have ended, is still to add some."""
+        with contextlib.suppress(NotFoundError):  # deleted a moment ago
+            sweep = self._store.find_sweep(sweep_id)
+            return sweep.ended < sweep.total and not self._store.stop_is_asked(sweep_id)
+        return False
 
     def _run_sweep(self, sweep_id: str) -> None:
         # Not on the command line, which others may read: a store's URL may have a password.

@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, func, insert, select, update
+from sqlalchemy import Connection, RowMapping, exists, func, insert, select, update
 
 from sweeper.errors import SubmissionError
 from sweeper.spec import SweepSpec
 from sweeper.store import sweeps, tables
 from sweeper.store.records import SubmissionRecord
 from sweeper.store.transactions import Transactions
-from sweeper.trial import TrialSpec
+from sweeper.trial import TrialSpec, TrialState
+
+_OPEN = (TrialState.PENDING, TrialState.RUNNING)
 
 
 class Submissions:
@@ -54,6 +56,14 @@ class Submissions:
         table = tables.submission
         query = select(table).order_by(table.c.submitted_at, table.c.key)
         return [_record(row) for row in self._read(lambda connection: connection.execute(query).mappings().all())]
+
+    def runnable(self) -> list[tuple[str, bool]]:
+        """The ids of sweeps without a problem, in the order in which they came; whether a trial waits or runs."""
+        table, trial = tables.submission.c, tables.trial.c
+        waits = exists().where(trial.sweep_id == table.sweep_id, trial.state.in_([state.value for state in _OPEN]))
+        query = select(table.sweep_id, waits).where(table.problem.is_(None)).order_by(table.submitted_at, table.key)
+        found = self._read(lambda connection: connection.execute(query).all())
+        return [(sweep_id, bool(is_open)) for sweep_id, is_open in found]
 
     def of(self, sweep_id: str) -> SubmissionRecord | None:
         """The one of a sweep; None where that was begun otherwise."""

@@ -58,6 +58,11 @@ def test_they_are_kept_in_their_order_with_what_kept_them_from_being_run(store: 
     assert (found.key, found.problem) == ("a", PROBLEM)
     store.submissions.note_problem(ids[1], None)
     assert [one.problem for one in store.submissions.all()] == [None] * 3
+    assert store.submissions.runnable() == [(sweep_id, True) for sweep_id in ids]
+    store.submissions.note_problem(ids[0], PROBLEM)
+    store.ask_to_stop(ids[2])
+    assert store.submissions.runnable() == [(ids[1], True), (ids[2], False)]
+    store.submissions.note_problem(ids[0], None)
     store.delete_sweep(ids[0])
     assert [one.sweep_id for one in store.submissions.all()] == ids[1:]
     assert store.submissions.of(store.add_sweep(SPEC, plan(SPEC))) is None
