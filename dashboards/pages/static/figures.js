@@ -2,6 +2,8 @@
 
 import { ask, say } from "./page.js";
 
+const NARROW_NAME = 44; // letters of a line in a legend on a phone
+
 let loading = null;
 
 /** Plotly, loaded once, when it is first needed. */
@@ -42,7 +44,7 @@ function themed(panel, narrow) {
     ...layout,
     xaxis: { ...axis, ...layout.xaxis },
     yaxis: { ...axis, ...layout.yaxis },
-    height: panel.height,
+    height: panel.height + (narrow && layout.showlegend ? 26 * panel.data.length : 0), // names take several lines there
     margin: { l: 46, r: 12, t: layout.xaxis?.side === "top" ? 30 : 12, b: 44 },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
@@ -126,7 +128,11 @@ export class Figure {
     const narrow = this.plots.clientWidth < 500;
     const fresh = !plot.classList.contains("js-plotly-plot");
     const crowded = (plot.clientWidth - 130) / (panel.columns ?? 1) < 36; // too narrow for a number in each cell
-    const data = coloured(panel.data).map((trace) => (crowded && trace.texttemplate ? { ...trace, texttemplate: "" } : trace));
+    const data = coloured(panel.data).map((trace) => ({
+      ...trace,
+      ...(crowded && trace.texttemplate ? { texttemplate: "" } : {}),
+      ...(narrow && trace.name ? { name: inLines(trace.name) } : {}),
+    }));
     await lib.react(plot, data, themed(panel, narrow), { responsive: true, displayModeBar: false });
     plot.panel = panel;
     if (fresh) plot.on("plotly_click", (event) => follow(plot.panel, event.points[0]));
@@ -146,6 +152,16 @@ export class Figure {
       place.textContent = problem.message;
     }
   }
+}
+
+/** A long name in several lines, broken behind commas; what it says is escaped already. */
+function inLines(name) {
+  const lines = [""];
+  for (const part of name.split(/(?<=, )/)) {
+    if (lines.at(-1) && (lines.at(-1) + part).length > NARROW_NAME) lines.push("");
+    lines[lines.length - 1] += part;
+  }
+  return lines.join("<br>");
 }
 
 function emptyPanel() {
