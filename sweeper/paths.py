@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from sweeper.errors import UsageError
@@ -38,6 +39,11 @@ def _no_folder(folder: Path, why: str | None) -> UsageError:
 def gang_log(trial_id: str, attempt: int) -> Path:
     """The log of the gang that was started for an attempt."""
     return logs_folder() / trial_id.partition("-")[0] / f"{trial_id}-{attempt}.log"
+
+
+def is_gang_log(path: Path) -> bool:
+    """Whether a path is one that `gang_log` gives, in whatever folder of logs: a store may come from elsewhere."""
+    return bool(re.fullmatch(rf"{re.escape(path.parent.name)}-\w+-\d+\.log", path.name))
 
 
 def checkpoints_folder(trial_id: str) -> Path:

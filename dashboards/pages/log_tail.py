@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass
+from pathlib import Path
+
+from sweeper.paths import is_gang_log
 
 _MOST_BYTES = 32_768
 
@@ -20,7 +23,9 @@ class Tail:
 
 
 def tail(path: str) -> Tail:
-    """At most 32 KiB of the end, from the beginning of a line on; of files only, on this machine."""
+    """At most 32 KiB of the end, from the beginning of a line on; of gangs' logs only, on this machine."""
+    if not is_gang_log(Path(path)):
+        return Tail(path, "", False, "is no log of a gang")
     try:
         with open(path, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

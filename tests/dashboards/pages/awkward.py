@@ -33,7 +33,8 @@ def awkward(store: Store, folder: Path) -> SweepRecord:
         }
     )
     sweep = store.add_sweep(spec, plan(spec))
-    log = folder / "gang.log"
+    log = folder / "0123abcd" / "0123abcd-456789ab-1.log"
+    log.parent.mkdir(exist_ok=True)
     log.write_text(f"rank 0: {HOSTILE}\n" * 3)
     trials = store.trials(sweep)
     for number, trial in enumerate(trials):
