@@ -1,0 +1,88 @@
+"""A view and its address say the same; logs are shown by their ends."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboards.pages.leaders import leaders_of
+from dashboards.pages.log_tail import tail
+from dashboards.pages.paging import Paging
+from dashboards.pages.rendering import duration
+from dashboards.pages.view import View, view_of
+from sweeper.cli.answers import best_answer
+from sweeper.store import Store
+from tests.dashboards.sweeps import curve, run
+
+FINITE = st.none() | st.floats(allow_nan=False, allow_infinity=False)
+IDS = st.lists(st.text("0123456789abcdef-", min_size=1, max_size=12), max_size=5, unique=True).map(tuple)
+
+
+@given(FINITE, st.sampled_from([None, "images", "dollars"]), FINITE, st.booleans(), st.text(max_size=9), IDS)
+def test_an_address_gives_the_same_view(
+    threshold: float | None, over: str | None, rate: float | None, shared: bool, section: str, trials: tuple[str, ...]
+) -> None:
+    view = View(threshold, over, rate, shared, section.strip(), trials)
+    query = {name: values[0] for name, values in parse_qs(view.query().removeprefix("?")).items()}
+    found = view_of(
+        float(query["threshold"]) if "threshold" in query else None,
+        query.get("over"),  # type: ignore[arg-type]
+        float(query["dollars_per_worker_hour"]) if "dollars_per_worker_hour" in query else None,
+        query.get("oversubscribed") == "true",
+        query.get("section", ""),
+        query.get("trials", ""),
+    )
+    assert found == view
+
+
+def test_a_long_log_is_cut_before_a_line(tmp_path: Path) -> None:
+    log = tmp_path / "gang.log"
+    log.write_bytes(b"".join(b"line %d \xff\n" % i for i in range(10_000)))
+    found = tail(str(log))
+    assert found.cut
+    assert found.text.splitlines()[0].startswith("line ")
+    assert found.text.endswith("line 9999 \ufffd\n")
+    assert len(found.text) <= 32_768
+
+
+def test_what_is_no_log_is_told_in_words(tmp_path: Path) -> None:
+    assert tail(str(tmp_path / "none.log")).problem == "No such file or directory"
+    assert tail("/dev/zero").problem == "is no file"
+    assert tail("a\0b").problem == "cannot be read here"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert tail(str(pipe)).problem
+    (tmp_path / "empty.log").touch()
+    assert tail(str(tmp_path / "empty.log")).text == ""
+
+
+@given(st.integers(1, 50), st.integers(0, 500))
+def test_pages_have_everything_once(page: int, total: int) -> None:
+    first = Paging(1, total, 20)
+    shown = [i for number in range(1, first.pages + 1) for i in range(total)[slice(*_ends(Paging(number, total, 20)))]]
+    assert shown == list(range(total))
+    beyond = Paging(page, total, 20)
+    assert beyond.last - beyond.first <= 20
+
+
+def _ends(paging: Paging) -> tuple[int, int]:
+    return paging.first, paging.last
+
+
+def test_durations_are_words() -> None:
+    shown = [duration(seconds) for seconds in (None, 0.85, 12.34, 245.0, 10_920.0, float("nan"))]
+    assert shown == ["–", "850 ms", "12.3 s", "4 min 05 s", "3 h 02 min", "–"]
+
+
+def test_leaders_are_those_of_best_in_every_kind_of_sweep(store: Store) -> None:
+    space = {"batch_size": [16, 32], "learning_rate": [0.1, 0.5], "workers": [1, 2]}
+    for more in ({}, {"repeats": 2}, {"group_by": ["batch_size"]}, {"over": "images"}, {"threshold": 0.1}):
+        sweep = run(store, space, lambda t: curve(3.0 / t.workers + t.parameters["learning_rate"], 1.0), **more)
+        winners = [group["winner"] for group in best_answer(store, sweep.id)["groups"] if group["winner"]]
+        found = leaders_of(store, sweep)
+        assert found is not None
+        assert [(one.trial, one.area) for one in found] == [(one["trial"], one["area"]) for one in winners]
