@@ -39,16 +39,6 @@ def test_an_address_gives_the_same_view(
     assert found == view
 
 
-def test_a_long_log_is_cut_before_a_line(tmp_path: Path) -> None:
-    log = tmp_path / "gang.log"
-    log.write_bytes(b"".join(b"line %d \xff\n" % i for i in range(10_000)))
-    found = tail(str(log))
-    assert found.cut
-    assert found.text.splitlines()[0].startswith("line ")
-    assert found.text.endswith("line 9999 \ufffd\n")
-    assert len(found.text) <= 32_768
-
-
 def test_what_is_no_log_is_told_in_words(tmp_path: Path) -> None:
     assert tail(str(tmp_path / "none.log")).problem == "No such file or directory"
     assert tail("/dev/zero").problem == "is no file"
