@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from urllib.parse import parse_qs
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboards.pages.leaders import leaders_of
-from dashboards.pages.log_tail import tail
 from dashboards.pages.paging import Paging
 from dashboards.pages.rendering import duration
 from dashboards.pages.view import View, view_of
@@ -37,17 +34,6 @@ def test_an_address_gives_the_same_view(
         query.get("trials", ""),
     )
     assert found == view
-
-
-def test_what_is_no_log_is_told_in_words(tmp_path: Path) -> None:
-    assert tail(str(tmp_path / "none.log")).problem == "No such file or directory"
-    assert tail("/dev/zero").problem == "is no file"
-    assert tail("a\0b").problem == "cannot be read here"
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    assert tail(str(pipe)).problem
-    (tmp_path / "empty.log").touch()
-    assert tail(str(tmp_path / "empty.log")).text == ""
 
 
 @given(st.integers(1, 50), st.integers(0, 500))
