@@ -81,8 +81,7 @@ def test_what_it_copies_is_there_and_not_ignored() -> None:
 
 def test_it_starts_the_service_by_options_that_exist() -> None:
     serve = cli.get_command(click.Context(cli), "serve")
-    if serve is None:
-        pytest.skip("there is no `sweeper serve` yet")
+    assert serve
     word, *arguments = json.loads(values("CMD")[-1])
     assert word == "serve"
     assert json.loads(values("ENTRYPOINT")[0]) == ["sweeper"]
