@@ -6,6 +6,7 @@ weight: it is loaded after the first paint, and kept.
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import statistics
@@ -20,10 +21,7 @@ from urllib.request import Request, urlopen
 
 from benchmarks.measure import Row, arguments, installed, report, spread, versions
 from sweeper.curve import LossPoint, summarize
-from sweeper.plan import plan
-from sweeper.spec import parse_spec
 from sweeper.store import Store, open_store
-from sweeper.trial import TrialState
 
 KINDS = 97  # different curves
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
@@ -45,20 +43,19 @@ def curves(points: int) -> list[list[LossPoint]]:
 
 
 def fill(store: Store, trials: int, points: int, *, kept: bool = True) -> str:
-    """A sweep of so many complete trials, a multiple of 16; their loss points are left out unless `kept`."""
-    rates = [round(1e-4 * (i + 1), 8) for i in range(trials // 16)]
-    space = {"batch_size": [16, 32, 64, 128], "learning_rate": rates, "workers": [1, 2, 4, 8]}
-    spec = parse_spec({"name": f"{trials} trials", "space": space, "objective": {"threshold": 1.0}})
-    sweep = store.add_sweep(spec, plan(spec))
+    """A sweep of so many complete trials, a multiple of 16; their loss points are left out unless `kept`.
+
+    Imported, which is a single transaction.
+    """
     drawn = curves(points)
     summaries = [summarize(curve) for curve in drawn]
-    for number, trial in enumerate(store.trials(sweep)):
+    settings = itertools.product((1, 2, 4, 8), (16, 32, 64, 128), range(1, trials // 16 + 1))
+    made = []
+    for number, (workers, size, rate) in enumerate(settings):
         kind = number * 31 % KINDS
-        attempt = store.claim(trial.id) or 0
-        if kept:
-            store.add_points(trial.id, attempt, drawn[kind])
-        store.finish(trial.id, attempt, TrialState.COMPLETED, summaries[kind], phases={"compute": 1.0})
-    return sweep
+        parameters = {"workers": workers, "batch_size": size, "learning_rate": round(1e-4 * rate, 8)}
+        made.append((parameters, "made up", drawn[kind] if kept else [], summaries[kind]))
+    return store.add_import(f"{trials} trials", made)
 
 
 @contextmanager
