@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +9,7 @@ from starlette.responses import HTMLResponse
 
 from dashboards.pages.static_files import asset, plotly_address
 from dashboards.templates import page
+from sweeper.cli.durations import duration
 from sweeper.cli.tables import dollars, measure, parameter
 from sweeper.trial import TrialState
 
@@ -57,18 +57,6 @@ def parameters_words(parameters: dict[str, Any], without: Any = ()) -> str:
 def plain(name: str) -> str:
     """A parameter's name for people."""
     return name.rpartition(".")[2].replace("_", " ")
-
-
-def duration(seconds: float | None) -> str:
-    """Seconds as in "850 ms", "12.3 s", "4 min 05 s", "3 h 02 min"."""
-    if seconds is None or not math.isfinite(seconds):
-        return "–"
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 100:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def moment(at: datetime | None) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from sweeper.cli.executing import Execution, execution_options, resume_sweep
-from sweeper.cli.options import json_option, store_option
+from sweeper.cli.options import json_option, overrides_option, store_option
 from sweeper.errors import SpecError
 from sweeper.plan import plan
 from sweeper.spec_file import load_spec
@@ -18,7 +18,7 @@ from sweeper.store import open_store
 @click.command()
 @click.argument("sweep")
 @click.argument("spec_path", metavar="SPEC", type=click.Path(path_type=Path))
-@click.option("--set", "overrides", multiple=True, metavar="FIELD=VALUE", help="Override a field of the spec.")
+@overrides_option
 @execution_options
 @store_option
 @json_option

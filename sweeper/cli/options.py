@@ -34,6 +34,17 @@ def json_option(function: Function) -> Function:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(function)
 
 
+def overrides_option(function: Function) -> Function:
+    """`--set FIELD=VALUE`: fields of the spec that are other than in its file."""
+    return click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="FIELD=VALUE",
+        help="Override a field of the spec, such as trial.images=10240; repeatable.",
+    )(function)
+
+
 def over_option(function: Function) -> Function:
     """`--over AXIS`: what the area is taken over."""
     return click.option("--over", type=click.Choice(OVER), help="Axis of the area; default: the sweep's own.")(function)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from sweeper.cli.executing import Execution, conclude, execute, execution_options, prepare
-from sweeper.cli.options import json_option, store_option
+from sweeper.cli.options import json_option, overrides_option, store_option
 from sweeper.errors import RepeatedError
 from sweeper.plan import outermost, plan
 from sweeper.spec import SweepSpec
@@ -20,13 +20,7 @@ from sweeper.store import Store, SweepRecord, open_store
 
 @click.command()
 @click.argument("spec_path", metavar="SPEC", type=click.Path(path_type=Path))
-@click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    help="Override a field of the spec, such as trial.images=10240; repeatable.",
-)
+@overrides_option
 @click.option("--again", is_flag=True, help="Make a new sweep also where the store has one of the same spec.")
 @execution_options
 @store_option

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from sweeper.cli.options import json_option, print_json
+from sweeper.cli.options import json_option, overrides_option, print_json
 from sweeper.cli.server import Server, server_options
 from sweeper.plan import plan
 from sweeper.spec_file import load_spec
@@ -15,13 +15,7 @@ from sweeper.spec_file import load_spec
 
 @click.command()
 @click.argument("spec_path", metavar="SPEC", type=click.Path(path_type=Path))
-@click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    help="Override a field of the spec, such as trial.images=10240; repeatable.",
-)
+@overrides_option
 @click.option(
     "--key", metavar="KEY", help="Submitted again under the same key, it is the same sweep; default: a new key."
 )

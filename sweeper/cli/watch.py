@@ -12,7 +12,7 @@ from rich.console import Console
 
 from sweeper.cli.answers import best_answer
 from sweeper.cli.best import print_groups
-from sweeper.cli.durations import duration
+from sweeper.cli.durations import about
 from sweeper.cli.options import json_option, print_json, store_option
 from sweeper.cli.server import Server, server_options
 from sweeper.errors import ServerError
@@ -79,9 +79,9 @@ def progress_line(progress: dict[str, Any]) -> str:
         f"{count} {state}" for state, count in progress["states"].items() if state not in ("completed", "pending")
     ]
     if progress["seconds_left"] is not None:
-        low, high = duration(progress["seconds_left_low"]), duration(progress["seconds_left_high"])
-        about = f"about {duration(progress['seconds_left'])} left"
-        parts.append(about if low == high else f"{about} ({low} to {high})")
+        low, high = about(progress["seconds_left_low"]), about(progress["seconds_left_high"])
+        left = f"about {about(progress['seconds_left'])} left"
+        parts.append(left if low == high else f"{left} ({low} to {high})")
     return ", ".join(parts)
 
 

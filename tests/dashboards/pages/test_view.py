@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from dashboards.pages.leaders import leaders_of
 from dashboards.pages.paging import Paging
-from dashboards.pages.rendering import duration
 from dashboards.pages.view import View, view_of
 from sweeper.cli.answers import best_answer
+from sweeper.cli.durations import duration
 from sweeper.store import Store
 from tests.dashboards.sweeps import curve, run
 
