@@ -152,7 +152,7 @@ def _keys(table: TrialTable) -> list[str]:
 def _text(header: Sequence[str], lines: Lines) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(header)
+    writer.writerow(map(_plain, header))
     writer.writerows([_plain(value) for value in line] for line in lines)
     return file.getvalue()
 

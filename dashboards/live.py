@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,9 +14,12 @@ from starlette.concurrency import run_in_threadpool
 from dashboards.answers import error_content, to_json
 from engine.errors import ClearError
 from sweeper.curve import LossPoint
+from sweeper.errors import NotFoundError
 from sweeper.following import Follower
 from sweeper.store import Store
 from sweeper.store.progress import RunningTrial
+
+logger = logging.getLogger(__name__)
 
 _LOOK_S = 0.2  # while something runs
 _LOOK_IDLE_S = 1.0
@@ -132,13 +136,19 @@ class _Watch:
             try:
                 news = await run_in_threadpool(self._look, followed, rewound)
             except ClearError as error:
-                self._tell_all(
-                    Message("fault", to_json(error_content(error.kind, error.message, error.remedy)).decode())
-                )
-                await asyncio.sleep(_LOOK_IDLE_S)
+                await self._tell_fault(error_content(error.kind, error.message, error.remedy), rewound)
+                continue
+            except Exception:
+                logger.exception("sweep %s", self._sweep_id)
+                await self._tell_fault(error_content("internal", "the server has failed", "its log says how"), rewound)
                 continue
             self._tell(news)
             await asyncio.sleep(_LOOK_IDLE_S if news.over else _LOOK_S)
+
+    async def _tell_fault(self, content: dict[str, Any], rewound: Mapping[str, int]) -> None:
+        self._rewound = {**rewound, **self._rewound}  # for the next look
+        self._tell_all(Message("fault", to_json(content).decode()))
+        await asyncio.sleep(_LOOK_IDLE_S)
 
     def _look(self, followed: frozenset[str], rewound: Mapping[str, int]) -> _News:
         running = self._follower.running()
@@ -153,6 +163,8 @@ class _Watch:
         ask: dict[str, tuple[int, int]] = {}
         for trial_id in followed:
             attempt, known = attempts.get(trial_id), self._steps.get(trial_id)
+            if attempt is None and known is None and trial_id in rewound:
+                known = self._ended(trial_id, rewound[trial_id])
             if attempt is not None and (known is None or known[0] != attempt):
                 is_new = known is not None or (self._ran is not None and trial_id not in self._ran)
                 known = (attempt, 0 if is_new else store.progress.last_step(trial_id, attempt))
@@ -165,6 +177,13 @@ class _Watch:
         for trial_id in ask.keys() - attempts.keys() - points.keys():
             self._steps.pop(trial_id)  # over, and its last points have been seen
         return {trial_id: (ask[trial_id][0], new) for trial_id, new in points.items()}
+
+    def _ended(self, trial_id: str, step: int) -> tuple[int, int] | None:
+        """The attempt of a trial that has ended before anybody followed it; None where there is no such trial."""
+        with suppress(NotFoundError):
+            attempt = self._store.find_trial(trial_id).attempt
+            return (attempt, step) if attempt else None
+        return None
 
     def _tell(self, news: _News) -> None:
         message = Message("progress", to_json(news.progress).decode())

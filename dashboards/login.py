@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Form, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -29,14 +28,14 @@ def login_routes(settings: Settings) -> APIRouter:
             return show("login.html", 401, next=_own(next), wrong=tokens is not None)
         answer = RedirectResponse(_own(next), 303)
         answer.set_cookie(
-            SESSION, tokens.session(scope), httponly=True, samesite="strict", secure=settings.secure, max_age=12 * 3600
+            SESSION, tokens.session(scope), httponly=True, samesite="lax", secure=settings.secure, max_age=12 * 3600
         )
         return answer
 
     @routes.post("/logout")
     def leave(_: Request) -> Response:
         answer = RedirectResponse(LOGIN, 303)
-        answer.delete_cookie(SESSION, httponly=True, samesite="strict", secure=settings.secure)
+        answer.delete_cookie(SESSION, httponly=True, samesite="lax", secure=settings.secure)
         return answer
 
     return routes
@@ -44,6 +43,5 @@ def login_routes(settings: Settings) -> APIRouter:
 
 def _own(path: str) -> str:
     """A path of this server's; its first page for an address elsewhere."""
-    parts = urlsplit(path)
-    own = path.startswith("/") and not path.startswith(("//", "/\\")) and not parts.scheme and not parts.netloc
+    own = path.startswith("/") and not path.startswith(("//", "/\\"))
     return path if own and path.isprintable() else "/"

@@ -67,6 +67,10 @@ class Client:
         """How far a sweep is, with its spec, the time left, and what keeps it from being run."""
         return self._ask("GET", f"sweeps/{sweep_id}")
 
+    def progress(self, sweep_id: str) -> dict[str, Any]:
+        """How far a sweep is now, as `follow` says it."""
+        return next(self.follow(sweep_id))
+
     def trials(self, sweep_id: str) -> list[dict[str, Any]]:
         """All trials of a sweep, in the order of its plan, as `sweeper show --json` has them."""
         found: list[dict[str, Any]] = []

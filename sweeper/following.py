@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sweeper.remaining import Remaining, remaining
@@ -12,6 +13,21 @@ from sweeper.store import Store, SweepRecord
 from sweeper.store.progress import RunningTrial
 
 _ESTIMATE_EVERY_S = 2.0
+
+
+def mark_of(sweep: SweepRecord) -> int:
+    """A number that is another one when more trials have ended, or the sweep's state has changed."""
+    ended = sorted((state.value, count) for state, count in sweep.states.items() if state.ended)
+    return zlib.crc32(f"{ended} {sweep.state}".encode())
+
+
+def is_over(progress: Mapping[str, Any]) -> bool:
+    """Whether nobody runs the sweep any more, nor is a service about to."""
+    if progress["problem"]:
+        return True
+    return progress["state"] == "completed" or (
+        progress["state"] != "running" and (progress["stopped"] or not progress["submitted"])
+    )
 
 
 class Follower:
@@ -22,18 +38,18 @@ class Follower:
         self._sweep: SweepRecord | None = None
         self._left: Remaining | None = None
         self._estimated_at = -math.inf
-        self._changed, self._seen = 0, ""
 
     def running(self) -> list[RunningTrial]:
         """The trials that run now."""
         return self._store.progress.running(self._sweep_id)
 
     def progress(self, running: Sequence[RunningTrial]) -> dict[str, Any]:
-        """{"state", "states", "total", "ended", "seconds_left" (and "_low", "_high"), "running", "changed", "problem"}.
+        """{"state", "states", "total", "ended", "seconds_left" (and "_low", "_high"), "running", "changed", …}.
 
-        `running` has the ids of the trials that run, `problem` what keeps a service from running the sweep. `changed`
-        grows when a trial has ended or the sweep's state is another. The time left is estimated every two seconds, None
-        where nothing can be said.
+        `running` has the ids of the trials that run, `changed` is another number when a trial has ended or the state is
+        another (`mark_of`). The time left is estimated every two seconds, None where nothing can be said. "submitted"
+        and "stopped" tell whether a service runs the sweep, and whether somebody has stopped it for good, "problem"
+        what keeps a service from running it.
         """
         sweep = self._counted()
         if (now := self._clock()) - self._estimated_at >= _ESTIMATE_EVERY_S:
@@ -41,9 +57,7 @@ class Follower:
             self._left = remaining(self._store, sweep.id, to_come) if running else None
             self._estimated_at = now
         states = {state.value: count for state, count in sorted(sweep.states.items()) if count}
-        ended = {state: count for state, count in sweep.states.items() if state.ended}
-        if (seen := f"{sorted(ended.items())} {sweep.state}") != self._seen:
-            self._seen, self._changed = seen, self._changed + 1
+        submission = self._store.submissions.of(sweep.id)
         left = self._left if running else None
         return {
             "state": sweep.state,
@@ -54,13 +68,11 @@ class Follower:
             "seconds_left_low": left and left.low,
             "seconds_left_high": left and left.high,
             "running": [one.trial for one in running],
-            "changed": self._changed,
-            "problem": None if running else self._problem(),
+            "changed": mark_of(sweep),
+            "submitted": submission is not None,
+            "stopped": self._store.stop_is_asked(sweep.id),
+            "problem": submission.problem if submission else None,
         }
-
-    def _problem(self) -> dict[str, str] | None:
-        submission = self._store.submissions.of(self._sweep_id)
-        return submission.problem if submission else None
 
     def _counted(self) -> SweepRecord:
         """The sweep as it is; its trials are counted by an index, and gone through only where that has changed."""

@@ -14,6 +14,7 @@ from sweeper.trial import TrialState
 LATEST = 200  # attempts that are looked at: what is stopped early changes as a sweep goes on
 _SIGMAS = 1.2816  # of a normal distribution, four fifths lie within so many on either side
 _UNKNOWN = 0.5  # relative deviation of a time of which only one has been seen
+_LEAST = 0.03  # and of times that have all been equal
 
 
 @dataclass(frozen=True)
@@ -36,16 +37,23 @@ def remaining(store: Store, sweep_id: str, to_come: int = 0) -> Remaining | None
         if state is TrialState.PENDING
     }
     running = store.progress.running(sweep_id)
-    return estimate(waiting, running, store.progress.last_attempts(sweep_id, LATEST), to_come)
+    given_up, begun = store.progress.given_up(sweep_id)
+    share = begun / (begun + given_up) if begun else 1.0
+    return estimate(waiting, running, store.progress.last_attempts(sweep_id, LATEST), to_come, share)
 
 
 def estimate(
-    waiting: Mapping[int, int], running: Sequence[RunningTrial], ended: Iterable[AttemptTime], to_come: int = 0
+    waiting: Mapping[int, int],
+    running: Sequence[RunningTrial],
+    ended: Iterable[AttemptTime],
+    to_come: int = 0,
+    share: float = 1.0,
 ) -> Remaining | None:
     """The same from the waiting trials by workers, those that run, and times of attempts that ended.
 
     A trial takes as long as those of its worker count took that ended last, completed or stopped: their mean, and for
-    one that runs what they took beyond its present age. Seats are used as they are now: the workers that run together.
+    one that runs what they took beyond its present age, or half of that age where it is older than all. Of those that
+    wait only a `share` will run, as of those before. Seats are used as they are now: the workers that run together.
     """
     times: dict[int, list[float]] = {}
     for one in ended:
@@ -60,12 +68,12 @@ def estimate(
     work, variance = 0.0, 0.0
     for workers, count in waiting.items():
         mean, deviation, seen = _expected(times, workers)
-        work += workers * count * mean
+        work += workers * share * count * mean
         # Each trial by itself, and all together by how well their mean is known.
-        variance += workers**2 * deviation**2 * (count + count**2 / seen)
+        variance += workers**2 * deviation**2 * share * (count + count**2 / seen)
     left = [_left(times, trial) for trial in running]
     work += sum(trial.workers * seconds for trial, seconds in zip(running, left, strict=True))
-    variance += sum((trial.workers * _expected(times, trial.workers)[1]) ** 2 for trial in running)
+    variance += sum((trial.workers * _doubt(times, trial)) ** 2 for trial in running)
     # Seats that some trial still needs for long are of no use to others in the end.
     longest = max(left)
     seconds = max(work / seats, longest)
@@ -81,12 +89,19 @@ def _expected(times: Mapping[int, Sequence[float]], workers: int) -> tuple[float
         mean = statistics.fmean(times[nearest])
         return mean, _UNKNOWN * mean, 1
     mean = statistics.fmean(seen)
-    return mean, statistics.stdev(seen) if len(seen) > 1 else _UNKNOWN * mean, len(seen)
+    return mean, max(statistics.stdev(seen), _LEAST * mean) if len(seen) > 1 else _UNKNOWN * mean, len(seen)
 
 
 def _left(times: Mapping[int, Sequence[float]], trial: RunningTrial) -> float:
-    """The mean of what those took beyond this one's age that took longer; nothing is known of one older than all."""
+    """The mean of what those took beyond this one's age that took longer; half its age where it is older than all."""
     longer = [seconds - trial.seconds for seconds in times.get(trial.workers, ()) if seconds > trial.seconds]
     if longer:
         return statistics.fmean(longer)
-    return 0.0 if trial.workers in times else max(0.0, _expected(times, trial.workers)[0] - trial.seconds)
+    return max(_expected(times, trial.workers)[0] - trial.seconds, _UNKNOWN * trial.seconds)
+
+
+def _doubt(times: Mapping[int, Sequence[float]], trial: RunningTrial) -> float:
+    """The deviation of what a running trial has left: as wide as that itself where nothing like it has been seen."""
+    deviation = _expected(times, trial.workers)[1]
+    is_known = any(seconds > trial.seconds for seconds in times.get(trial.workers, ()))
+    return deviation if is_known else max(deviation, _left(times, trial))

@@ -12,7 +12,7 @@ _ERRORS = {
     403: "The token may not do this, or the request comes from another site.",
     404: "There is no such sweep, trial or figure.",
     405: "The path takes other methods.",
-    409: "The key stands for another spec.",
+    409: "The key stands for another spec, or the sweep is none of a service.",
     413: "The body is too large.",
     422: "A value that cannot be; the message has a line for each.",
     429: "Too many requests; ask again after Retry-After seconds.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 from fastapi import APIRouter
@@ -20,6 +21,8 @@ from sweeper.errors import StoreError
 from sweeper.service import Runner
 from sweeper.store import Store
 from sweeper.trial import TrialState
+
+logger = logging.getLogger(__name__)
 
 
 def routes(store: Store, watches: Watches, runner: Runner | None) -> APIRouter:
@@ -44,7 +47,8 @@ def routes(store: Store, watches: Watches, runner: Runner | None) -> APIRouter:
             store.submissions.all()
             stored = "ok"
         except StoreError as error:
-            stored = error.message
+            logger.error("%s", error)  # who asks may be anybody
+            stored = "does not answer"
         runs = "none" if runner is None else "ok" if runner.is_alive() else "ended"
         well = stored == "ok" and runs != "ended"
         content = {"status": "ok" if well else "failing", "store": stored, "runner": runs}

@@ -13,6 +13,7 @@ from dashboards.answers import JsonAnswer
 from dashboards.api import documented
 from dashboards.api.documented import errors
 from sweeper.cli.answers import Order, best_answer, show_answer, sweep_answer
+from sweeper.errors import SubmissionError
 from sweeper.remaining import remaining
 from sweeper.service import Policy, Runner, submit
 from sweeper.spec import Over
@@ -107,6 +108,9 @@ def routes(store: Store, policy: Policy, runner: Runner | None) -> APIRouter:
     def resume_sweep(sweep: Reference) -> Response:
         """Let a submitted sweep that could not be run be tried again."""
         found = store.find_sweep(sweep)
+        if store.submissions.of(found.id) is None:
+            problem = f"sweep {found.id}: was not submitted to a service"
+            raise SubmissionError(problem, "`sweeper resume` runs it where its store is")
         store.submissions.note_problem(found.id, None)
         if runner:
             runner.look()

@@ -15,6 +15,7 @@ from dashboards.figures.lines import group_colour
 from dashboards.figures.number_format import AxisNumbers
 from dashboards.figures.panels import MAXIMUM_PANELS, title
 from dashboards.frames import ScalingRow, ScalingSeries, ScalingTable
+from dashboards.frames.scaling import oversubscribed_words
 from sweeper.errors import FigureError
 
 _WIDTH = 11.0  # inches of three panels side by side
@@ -97,5 +98,6 @@ def _soon(table: ScalingTable) -> str:
 
 def _subtitle(table: ScalingTable) -> str:
     fixed = f"same {batch_word(table.trials)} size at every count"
+    shared = f". {words}" if (words := oversubscribed_words(table)) else ""
     of = "median of the settings that all counts have" if table.matched else "median of all complete trials"
-    return f"{table.kind} scaling ({fixed}); throughput: {of}; threshold: best trial"
+    return f"{table.kind} scaling ({fixed}); throughput: {of}; threshold: best trial{shared}"

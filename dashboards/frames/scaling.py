@@ -23,7 +23,8 @@ class ScalingRow:
 
     `throughput` is in images a second, the median over `trials` complete ones; None where no trial says its images.
     `speedup` is its ratio to the smallest count's, `efficiency` that over the ratio of workers. `to_threshold` is in
-    seconds of training until the best trial's loss first came to the threshold; None where it never did.
+    seconds of training until the best trial's loss first came to the threshold; None where it never did. With
+    `oversubscribed` the throughput is of trials whose ranks shared cores or GPUs: the count has no others.
     """
 
     workers: int
@@ -33,6 +34,7 @@ class ScalingRow:
     efficiency: float | None
     best: TrialRow | None
     to_threshold: float | None
+    oversubscribed: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class ScalingTable:
 def scaling_table(store: Store, trials: TrialTable) -> ScalingTable:
     """Throughputs of all complete trials whose ranks shared no cores, and times to threshold; a curve per count.
 
-    Where all trials are oversubscribed they count all the same.
+    Of a worker count that has oversubscribed trials only these count, and it is marked.
 
     Raises:
         FigureError: no trial has a throughput.
@@ -95,7 +97,9 @@ def _series(
     rows: list[ScalingRow] = []
     first: tuple[int, float] | None = None
     for workers in sorted(counts):
-        rates = [rate for row in _comparable(counts[workers], common) if (rate := throughput(row)) is not None]
+        compared = _comparable(counts[workers], common)
+        rates = [rate for row in compared if (rate := throughput(row)) is not None]
+        shared = bool(rates) and any(row.oversubscribed for row in compared)
         value = statistics.median(rates) if rates else None
         if value is not None and first is None:
             first = (workers, value)
@@ -103,7 +107,7 @@ def _series(
         efficiency = speedup * first[0] / workers if speedup is not None and first is not None else None
         best = _best(counts[workers])
         reached = None if best is None else seconds_to_threshold(store, best, trials.threshold)
-        rows.append(ScalingRow(workers, value, len(rates), speedup, efficiency, best, reached))
+        rows.append(ScalingRow(workers, value, len(rates), speedup, efficiency, best, reached, shared))
     return ScalingSeries(key, tuple(rows))
 
 
@@ -128,14 +132,25 @@ def _best(rows: Sequence[TrialRow]) -> TrialRow | None:
 
 def _common(counts: Mapping[int, Sequence[TrialRow]]) -> set[_Setting]:
     """The settings that have a throughput at every worker count."""
-    settings = [{_setting(row) for row in rows if throughput(row) is not None} for rows in counts.values()]
+    settings = [{_setting(row) for row in _clean(rows) if throughput(row) is not None} for rows in counts.values()]
     known = [some for some in settings if some]
     return set.intersection(*known) if known else set()
 
 
 def _comparable(rows: Sequence[TrialRow], common: set[_Setting]) -> list[TrialRow]:
-    some = [row for row in rows if not common or _setting(row) in common]
-    return [row for row in some if not row.oversubscribed] or some
+    return [row for row in _clean(rows) if not common or _setting(row) in common]
+
+
+def _clean(rows: Sequence[TrialRow]) -> list[TrialRow]:
+    """Those that shared nothing, or all where none of these has a throughput."""
+    clean = [row for row in rows if not row.oversubscribed]
+    return clean if any(throughput(row) is not None for row in clean) else list(rows)
+
+
+def oversubscribed_words(table: ScalingTable) -> str:
+    """The worker counts whose throughput is of oversubscribed trials, in a sentence; empty where none is."""
+    counts = sorted({row.workers for one in table.series for row in one.rows if row.oversubscribed})
+    return f"Oversubscribed: {', '.join(map(str, counts))} workers, whose ranks shared cores or GPUs." if counts else ""
 
 
 def _setting(row: TrialRow) -> _Setting:

@@ -16,6 +16,7 @@ from dashboards.pages.tables import Tables
 from dashboards.pages.view import View, view_of
 from sweeper.cli.tables import dollars
 from sweeper.cost import SECONDS_PER_HOUR, rate_of
+from sweeper.following import mark_of
 from sweeper.space import WORKERS
 from sweeper.spec import OVER
 from sweeper.store import Store, SweepRecord
@@ -53,13 +54,14 @@ def routes(store: Store, tables: Tables) -> APIRouter:
             view=view,
             rate=rate,
             over=view.over or sweep.over,
-            axes=[axis for axis in OVER if axis != "dollars" or rate is not None],
+            axes=OVER,
+            changed=mark_of(sweep),
             shares=shares(sweep.states, sweep.total),
             threshold=sweep.threshold if view.threshold is None else view.threshold,
             span=_span(losses, sweep.threshold),
             best=best_table(answer) if answer else None,
             figures=_figures(sweep),
-            live=sweep.ended < sweep.total,
+            live=sweep.ended < sweep.total and not (sweep.ended == sweep.trials and store.stop_is_asked(sweep.id)),
             problem=submission.problem if (submission := store.submissions.of(sweep.id)) else None,
         )
 

@@ -18,7 +18,6 @@ from sweeper.store.views import ORDERS
 from sweeper.trial import TrialState
 
 _PER_PAGE = 50
-_MOST_CHOSEN = 10_000
 _OWN = {"state", "page", "order", "descending", "threshold", "over", "dollars_per_worker_hour", "oversubscribed"}
 _OWN |= {"section", "trials"}
 Order = Literal["plan", "workers", "state", "area", "minimum_loss", "seconds", "images"]
@@ -80,8 +79,7 @@ def routes(store: Store) -> APIRouter:
 
 def _chosen(store: Store, sweep_id: str, wanted: Mapping[str, str]) -> list[str]:
     """The trials whose parameters read so, or whose batch of all workers together does."""
-    found = [one.trial for one in store.candidates(sweep_id, "steps") if _fits(one.parameters, wanted)]
-    return found[:_MOST_CHOSEN]
+    return [one.trial for one in store.candidates(sweep_id, "steps") if _fits(one.parameters, wanted)]
 
 
 def _fits(parameters: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
@@ -107,7 +105,8 @@ def _reads(value: Any, written: str) -> bool:
 
 def _addresses(kept: Mapping[str, str], order: str, *, descending: bool) -> Any:
     def address(**changes: Any) -> str:
-        fields = {**kept, "order": order, "descending": "true" if descending else "", **changes}
-        return "?" + urlencode({name: value for name, value in fields.items() if value not in ("", None, "plan")})
+        own = {"order": order, "descending": "true" if descending else "", **changes}
+        said = {name: value for name, value in own.items() if value not in ("", None, "plan")}
+        return "?" + urlencode({**{name: value for name, value in kept.items() if name not in own}, **said})
 
     return address

@@ -114,7 +114,7 @@ class Guard:
         if method in _SAFE:
             return None
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
-        foreign = origin is not None and urlsplit(origin).netloc != headers.get("host", "")
+        foreign = origin is not None and _place_of(origin) != headers.get("host", "")
         if not foreign and site in ("none", "same-origin"):
             return None
         where = origin or site
@@ -185,6 +185,13 @@ class Guard:
             return {"type": "http.request", "body": bytes(body), "more_body": False}
 
         return again, None
+
+
+def _place_of(url: str) -> str | None:
+    try:
+        return urlsplit(url).netloc
+    except ValueError:
+        return None
 
 
 def _name_of(url: str) -> str:

@@ -15,7 +15,7 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 class Settings:
     """The names under which the service answers, tokens, and limits; without tokens everybody may do all.
 
-    `rates` are of an address: requests a second, submissions and wrong tokens a minute; None lets everything pass.
+    Rates are of an address: requests a second, changes and wrong tokens a minute; None lets everything pass.
     """
 
     hosts: frozenset[str] = LOOPBACK

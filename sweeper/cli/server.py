@@ -32,10 +32,11 @@ class Server:
         if self.token_file is None:
             return os.environ.get(TOKEN_VARIABLE, "").strip() or None
         try:
-            words = self.token_file.read_text(encoding="utf-8").split()
+            lines = self.token_file.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeError) as error:
             why = getattr(error, "strerror", None) or "no text"
             raise UsageError(f"--token-file {self.token_file}: cannot be read ({why})", "name a file") from None
+        words = next((line.split() for line in lines if line.strip() and not line.lstrip().startswith("#")), [])
         if not words:
             raise UsageError(f"--token-file {self.token_file}: holds no token", "write one into it")
         return words[1] if words[0] in ("read", "submit") and len(words) > 1 else words[0]

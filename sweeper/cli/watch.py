@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
@@ -15,8 +15,8 @@ from sweeper.cli.best import print_groups
 from sweeper.cli.durations import about
 from sweeper.cli.options import json_option, print_json, store_option
 from sweeper.cli.server import Server, server_options
-from sweeper.errors import ServerError
-from sweeper.following import Follower
+from sweeper.errors import ServerError, StoreError
+from sweeper.following import Follower, is_over
 from sweeper.store import Store, open_store
 
 _LOOK_S = 0.5
@@ -98,33 +98,31 @@ def _followed(server: Server, sweep_id: str) -> Iterator[dict[str, Any]]:
                 for progress in client.follow(sweep_id):
                     deadline = time.monotonic() + _PATIENCE_S
                     yield progress
-                    if _is_over(progress["state"]) and not _is_waiting(client.sweep(sweep_id)):
+                    if is_over(progress) and _stays_over(lambda: client.progress(sweep_id)):
                         return
-        except ServerError:
+        except (ServerError, StoreError):
             if time.monotonic() > deadline:
                 raise
         time.sleep(_PAUSE_S)
 
 
-def _is_waiting(sweep: dict[str, Any]) -> bool:
-    """Whether a sweep that does not run now is about to be run by the service."""
-    return sweep["state"] != "completed" and sweep["problem"] is None and bool(sweep["submitted"])
-
-
 def _looked_at(store: Store, sweep_id: str) -> Iterator[dict[str, Any]]:
     follower, before = Follower(store, sweep_id), None
+
+    def look() -> dict[str, Any]:
+        return follower.progress(follower.running())
+
     while True:
-        progress = follower.progress(follower.running())
+        progress = look()
         if progress != before:
             before = progress
             yield progress
-        submission = store.submissions.of(sweep_id)
-        if _is_over(progress["state"]) and not (
-            progress["state"] != "completed" and submission and submission.problem is None
-        ):
+        if is_over(progress) and _stays_over(look):
             return
         time.sleep(_LOOK_S)
 
 
-def _is_over(state: str) -> bool:
-    return state != "running"
+def _stays_over(look: Callable[[], dict[str, Any]]) -> bool:
+    """Whether it is so a moment later: a race or a search adds trials only when those before have ended."""
+    time.sleep(_PAUSE_S)
+    return is_over(look())

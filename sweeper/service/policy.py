@@ -8,7 +8,7 @@ from typing import Any
 
 # What the process that runs a sweep finds in its environment.
 STORE_VARIABLE, POLICY_VARIABLE = "SWEEPER_STORE", "SWEEPER_POLICY"
-INTERRUPTED = 130  # its exit code where an interrupt ended it
+NOTED, INTERRUPTED = 3, 130  # its exit codes where a problem is noted, and where an interrupt ended it
 
 
 @dataclass(frozen=True)

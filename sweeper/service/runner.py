@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import IO
 
 from sweeper.errors import NotFoundError, StoreError
+from sweeper.owner import is_gone
 from sweeper.paths import make_logs_folder, scheduler_log
-from sweeper.service.policy import INTERRUPTED, POLICY_VARIABLE, STORE_VARIABLE, Policy
+from sweeper.service.policy import INTERRUPTED, NOTED, POLICY_VARIABLE, STORE_VARIABLE, Policy
 from sweeper.store import Store
 
 logger = logging.getLogger(__name__)
@@ -36,7 +37,6 @@ class Runner:
         self._thread = threading.Thread(target=self._run, name="runner")
         self._over: set[str] = set()  # that no search will add to
         self.sweep: str | None = None  # which is run now
-        self.heard = True  # whether the store answered when it was last asked
 
     def start(self) -> None:
         """Begin."""
@@ -64,15 +64,15 @@ class Runner:
         while not self._closing.is_set():
             self._come.clear()
             try:
-                self.sweep, self.heard = self._next(), True
+                self.sweep = self._next()
+                if self.sweep:
+                    self._run_sweep(self.sweep)
             except StoreError as error:
-                self.heard = False
                 logger.error("%s", error)
+                self._closing.wait(_LOOK_S)
             if self.sweep is None:
                 self._come.wait(_LOOK_S)
-            else:
-                self._run_sweep(self.sweep)
-                self.sweep = None
+            self.sweep = None
 
     def _next(self) -> str | None:
         for sweep_id, is_open in self._store.submissions.runnable():
@@ -89,6 +89,23 @@ class Runner:
         return False
 
     def _run_sweep(self, sweep_id: str) -> None:
+        before = self._store.progress.states(sweep_id)
+        try:
+            code = self._schedule(sweep_id)
+        except OSError as error:
+            self._note(sweep_id, f"its scheduler cannot be started ({error.strerror})")
+            return
+        if self._closing.is_set() or code == NOTED:
+            return
+        if code not in (0, INTERRUPTED):
+            # What it has left running waits again, also where nobody asks for the sweep any more.
+            self._store.release_left_behind(sweep_id, lambda other: is_gone(other.host, other.process))
+            self._note(sweep_id, f"its scheduler ended with exit code {code}, see {scheduler_log(sweep_id)}")
+        elif self._store.progress.states(sweep_id) == before:
+            self._over.add(sweep_id)  # a search that finds no further points, though it was to have more
+
+    def _schedule(self, sweep_id: str) -> int:
+        """Have a scheduler run the sweep; its exit code. Raises OSError where none can be started."""
         # Not on the command line, which others may read: a store's URL may have a password.
         environment = {**os.environ, STORE_VARIABLE: self._url, POLICY_VARIABLE: self._policy.to_json()}
         command = [sys.executable, "-m", "sweeper.service.scheduling", sweep_id]
@@ -100,14 +117,12 @@ class Runner:
                 _interrupt(self._child)
             code = self._child.wait()
         self._child = None
-        if code not in (0, 1, INTERRUPTED) and not self._closing.is_set():
-            self._note(sweep_id, f"its scheduler ended with exit code {code}, see {path}")
+        return code
 
     def _note(self, sweep_id: str, message: str) -> None:
         logger.error("sweep %s: %s", sweep_id, message)
         problem = {"kind": "scheduler", "message": message, "remedy": "resume the sweep when its cause is gone"}
-        with contextlib.suppress(StoreError):
-            self._store.submissions.note_problem(sweep_id, problem)
+        self._store.submissions.note_problem(sweep_id, problem)
 
 
 def _begin(command: list[str], environment: dict[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:

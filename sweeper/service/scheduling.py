@@ -15,7 +15,7 @@ from rich.console import Console
 from engine.errors import ClearError
 from engine.parent import die_with_parent
 from sweeper.cli.executing import Execution, execute, prepare, to_come
-from sweeper.service.policy import INTERRUPTED, POLICY_VARIABLE, STORE_VARIABLE, Policy
+from sweeper.service.policy import INTERRUPTED, NOTED, POLICY_VARIABLE, STORE_VARIABLE, Policy
 from sweeper.store import Store, open_store
 from sweeper.trial import TrialState
 
@@ -32,7 +32,7 @@ def main(sweep_id: str) -> int:
             print_error(str(error))
             problem = {"kind": error.kind, "message": error.message, "remedy": error.remedy}
             store.submissions.note_problem(sweep_id, problem)
-            return 1
+            return NOTED
         except KeyboardInterrupt:
             return INTERRUPTED
     return 0

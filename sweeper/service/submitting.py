@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.config import is_factory
 from sweeper.command import CommandConfig
-from sweeper.errors import AccessError
+from sweeper.errors import AccessError, SpecError
 from sweeper.gangs.machine import local_capacity
 from sweeper.plan import outermost, plan
 from sweeper.seating import check_seating
@@ -28,7 +28,10 @@ def submit(store: Store, written: Any, key: str, policy: Policy) -> tuple[str, b
         SubmissionError: the key stands for another spec.
         AccessError: the spec runs code that may not be run here.
     """
-    spec = parse_spec(written)
+    try:
+        spec = parse_spec(written)
+    except RecursionError:
+        raise SpecError(["spec: is nested too deeply to be one; see docs/spec.md"]) from None
     if not policy.allow_code:
         _check_code(spec)
     trials = plan(spec)

@@ -55,17 +55,17 @@ def restore(store: Store, sweep: ArchivedSweep, trials: Iterable[ArchivedTrial])
     kept = not store.transactions.read(partial(_is_known, sweep=sweep))
     ids = _Ids.kept(sweep) if kept else _Ids.new(sweep)
     restored = Restored(ids.sweep, 0, 0, kept)
-    write(partial(_add_sweep, sweep=sweep, ids=ids), _stands(tables.sweep, ids.sweep))
+    whole = update(tables.sweep).where(tables.sweep.c.id == ids.sweep).values(origin=sweep.origin)
     try:
+        write(partial(_add_sweep, sweep=sweep, ids=ids), _stands(tables.sweep, ids.sweep))
         for batch in _portions(map(ids.of_trial, trials), _count):
             write(partial(_add_trials, batch=batch), _stands(tables.trial, batch[-1].record.id))
             points = restored.points + sum(map(_count, batch))
             restored = replace(restored, trials=restored.trials + len(batch), points=points)
+        write(lambda connection: connection.execute(whole))
     except BaseException:  # an interrupt too
         store.delete_sweep(ids.sweep)
         raise
-    whole = update(tables.sweep).where(tables.sweep.c.id == ids.sweep).values(origin=sweep.origin)
-    write(lambda connection: connection.execute(whole))
     return restored
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 
 from sweeper.curve import LossPoint
 from sweeper.store import rows, tables
@@ -84,6 +84,15 @@ class Progress:
         )
         found = self._read(lambda connection: connection.execute(query).all())
         return [AttemptTime(workers, max(0.0, (end - start).total_seconds()), end) for workers, start, end in found]
+
+    def given_up(self, sweep_id: str) -> tuple[int, int]:
+        """How many trials were pruned without ever having begun, and how many have ended otherwise."""
+        trial = tables.trial.c
+        over = [state.value for state in TrialState if state.ended and state is not TrialState.CANCELLED]
+        unrun = func.sum(case(((trial.state == TrialState.PRUNED.value) & (trial.attempt == 0), 1), else_=0))
+        query = select(unrun, func.count()).where(trial.sweep_id == sweep_id, trial.state.in_(over))
+        found, ended = self._read(lambda connection: connection.execute(query).one())
+        return int(found or 0), int(ended) - int(found or 0)
 
     def last_step(self, trial_id: str, attempt: int) -> int:
         """The last step that an attempt has reported; 0 where there is none."""

@@ -92,16 +92,28 @@ class Views:
     ) -> TrialPage:
         """At most so many trials of a sweep from the `first` on, by one of `ORDERS`; those without a value last.
 
-        `ids`, a few hundred at most, leaves others out.
+        `ids` leaves others out, however many they are.
         """
-        query = select(tables.trial).where(tables.trial.c.sweep_id == sweep_id)
+        trial, column = tables.trial, _ORDERS[order]
+        query = select(trial).where(trial.c.sweep_id == sweep_id)
         if state is not None:
-            query = query.where(tables.trial.c.state == state.value)
-        if ids is not None:
-            query = query.where(tables.trial.c.id.in_(ids))
-        column = _ORDERS[order]
-        ordered = query.order_by(column.is_(None), column.desc() if descending else column, tables.trial.c.position)
-        return self._read(lambda connection: _page(connection, query, ordered.offset(first).limit(most)))
+            query = query.where(trial.c.state == state.value)
+        ordered = query.order_by(column.is_(None), column.desc() if descending else column, trial.c.position)
+        if ids is None:
+            return self._read(lambda connection: _page(connection, query, ordered.offset(first).limit(most)))
+        wanted = frozenset(ids)
+
+        def read(connection: Connection) -> TrialPage:
+            # A statement takes so many values and no more: all are put in order, and those that are wanted taken.
+            found = [
+                one for one in connection.execute(ordered.with_only_columns(trial.c.id)).scalars() if one in wanted
+            ]
+            shown = found[first : first + most]
+            records = connection.execute(select(trial).where(trial.c.id.in_(shown))).mappings().all()
+            by_id = {row["id"]: rows.trial_record(row) for row in records}
+            return TrialPage(tuple(by_id[one] for one in shown), len(found))
+
+        return self._read(read)
 
     def phases(self, trials: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
         """Seconds by phase of the latest attempt of each of these trials; only of those that have some."""

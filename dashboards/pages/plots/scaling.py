@@ -7,6 +7,7 @@ from typing import Any
 
 from dashboards.figures.labels import group_name, threshold_name
 from dashboards.frames import ScalingRow, ScalingTable
+from dashboards.frames.scaling import oversubscribed_words
 from dashboards.pages.plots.parts import MUTED, axis, dash, panel, safe, series
 
 
@@ -23,7 +24,8 @@ def scaling_plot(table: ScalingTable) -> dict[str, Any]:
         panels.append(_panel(title, "s", table, lambda row: row.to_threshold, []))
     return {
         "panels": panels,
-        "note": f"{table.kind.capitalize()} scaling; throughput: median of {of}. Dotted: perfect.",
+        "note": f"{table.kind.capitalize()} scaling; throughput: median of {of}. Dotted: perfect. "
+        f"{oversubscribed_words(table)}".strip(),
     }
 
 

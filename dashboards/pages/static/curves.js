@@ -9,6 +9,10 @@ function position([step, images, seconds], over, perSecond) {
 
 /** Add new points to a figure of curves; asks for it anew where an attempt began again or a line has become long. */
 export function addPoints(figure, trials) {
+  if (figure.busy) {
+    figure.held.push(trials);
+    return;
+  }
   const plot = figure.plots.querySelector(".js-plotly-plot");
   const live = plot?.panel?.live;
   if (!live || !window.Plotly) return;

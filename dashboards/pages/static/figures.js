@@ -64,6 +64,8 @@ export class Figure {
     this.plots = element.querySelector(".plots");
     this.query = new URL(element.querySelector("[data-download]").href).search;
     this.seen = false;
+    this.busy = false; // asked for, and not drawn yet
+    this.held = []; // what has come meanwhile
     this.value = null;
     this.asking = null;
     element.querySelector("details.as-table").addEventListener("toggle", (event) => {
@@ -83,6 +85,7 @@ export class Figure {
   async load() {
     this.asking?.abort();
     this.asking = new AbortController();
+    this.busy = true;
     try {
       this.value = await ask(`${this.address}.json${this.query}`, { signal: this.asking.signal });
       if (this.value.problem) this.showProblem(this.value.problem);
@@ -100,6 +103,7 @@ export class Figure {
     this.plots.replaceChildren(line);
     this.plots.setAttribute("aria-busy", "false");
     this.value = null;
+    this.busy = false;
   }
 
   async draw() {
@@ -114,6 +118,7 @@ export class Figure {
     await Promise.all(panels.map((panel, i) => this.drawPanel(lib, found[i], panel)));
     this.element.querySelector(".note").textContent = note;
     this.plots.setAttribute("aria-busy", "false");
+    this.busy = false;
     this.plots.dispatchEvent(new Event("drawn"));
     if (this.element.querySelector("details.as-table").open) this.fillTable();
   }

@@ -12,7 +12,7 @@ export class Live {
   constructor(sweep, { changed, points }) {
     Object.assign(this, { sweep, changed, points });
     this.trials = "";
-    this.known = null;
+    this.known = document.body.dataset.changed ? Number(document.body.dataset.changed) : null;
     this.next = 0;
     this.timer = null;
     this.source = null;

@@ -43,6 +43,18 @@ export function ranking(form, section, trials, apply) {
     if (slider && number.value !== "") slider.value = number.value;
     if (number.value === "" || number.checkValidity()) changed("threshold");
   });
+  number.addEventListener("change", () => {
+    // Left empty it is the sweep's own, as on the command line.
+    if (number.value !== "" || !number.dataset.own) return;
+    number.value = number.dataset.own;
+    if (slider) slider.value = number.value;
+  });
+  const rate = form.querySelector("#rate");
+  const dollars = form.querySelector('[name=over][value="dollars"]');
+  rate.addEventListener("input", () => {
+    dollars.disabled = rate.value === "";
+    if (dollars.disabled && dollars.checked) form.querySelector("[name=over]").checked = true;
+  });
   for (const input of form.querySelectorAll("[name=over], [name=oversubscribed], #rate")) {
     input.addEventListener("change", () => changed(input.name));
   }

@@ -43,5 +43,8 @@ if (live === "yes") {
     stream.follow(chosen.length ? chosen : Object.keys(drawn), drawn);
   };
   follow();
-  curves?.plots.addEventListener("drawn", follow);
+  curves?.plots.addEventListener("drawn", () => {
+    for (const news of curves.held.splice(0)) addPoints(curves, news);
+    follow();
+  });
 }

@@ -115,6 +115,21 @@ def test_a_scheduler_that_is_killed_is_told_and_leaves_nothing_running(store: St
     assert eventually(lambda: is_completed(store, sweep_id), 60)
 
 
+def test_a_scheduler_that_fails_is_told_and_not_begun_again_and_again(store: Store, url: str) -> None:
+    sweep_id, _ = submit(store, spec("broken"), "key", LOCAL)
+    runner = Runner(store, url, Policy(executor="none of ours"))
+    runner.start()
+    try:
+        assert eventually(lambda: bool((found := store.submissions.of(sweep_id)) and found.problem), 60)
+        found = store.submissions.of(sweep_id)
+        assert found
+        assert found.problem
+        assert "its scheduler ended with exit code 1, see " in found.problem["message"]
+        assert runner.is_alive()
+    finally:
+        runner.close()
+
+
 def test_a_new_sweep_need_not_wait_for_the_next_look(store: Store, runner: Runner) -> None:
     runner.start()
     time.sleep(0.1)

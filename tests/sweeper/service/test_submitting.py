@@ -61,6 +61,14 @@ def test_what_is_no_spec_is_refused(store: Store, written: Any) -> None:
     assert store.sweeps() == []
 
 
+def test_what_is_nested_without_end_is_refused(store: Store) -> None:
+    deep: Any = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+    with pytest.raises(SpecError, match="nested too deeply"):
+        submit(store, {**SMALL, "name": deep}, "key", Policy())
+
+
 def test_what_cannot_be_seated_is_refused_unless_a_cluster_may_seat_it(store: Store) -> None:
     many = {**SMALL, "space": {"workers": [100_000]}, "trial": {**SMALL["trial"], "images": 10**8}}
     with pytest.raises(SeatingError, match="100000 cannot be seated"):
