@@ -53,7 +53,9 @@ export function ranking(form, section, trials, apply) {
   const dollars = form.querySelector('[name=over][value="dollars"]');
   rate.addEventListener("input", () => {
     dollars.disabled = rate.value === "";
-    if (dollars.disabled && dollars.checked) form.querySelector("[name=over]").checked = true;
+    if (!dollars.disabled || !dollars.checked) return;
+    form.querySelector("[name=over]").checked = true;
+    changed("over");
   });
   for (const input of form.querySelectorAll("[name=over], [name=oversubscribed], #rate")) {
     input.addEventListener("change", () => changed(input.name));

@@ -47,6 +47,21 @@ def test_a_lost_connection_is_told_and_mended(browser: Browser, store: Store, tm
     page.close()
 
 
+def test_what_happened_while_the_connection_was_lost_is_shown(browser: Browser, store: Store, tmp_path: Path) -> None:
+    sweep = awkward(store, tmp_path)
+    (running,) = store.trials(sweep.id, [TrialState.RUNNING])
+    page = browser.new_page()
+    with served(application(store)) as address:
+        page.goto(f"{address}/sweeps/{sweep.id}")
+        expect(page.locator("#running")).to_have_text("1 running now")
+    points = [LossPoint(step, 100 * step, step / 1e6, 0.01) for step in range(21, 23)]
+    store.add_points(running.id, 1, points)
+    store.finish(running.id, 1, TrialState.COMPLETED, summarize(points))  # the best of its group now
+    with served(application(store), int(address.rpartition(":")[2])):
+        expect(page.locator(f'#best a[href="/trials/{running.id}"]')).to_be_visible(timeout=30_000)
+    page.close()
+
+
 def test_a_fault_of_the_server_is_shown_in_its_words(look: Open, store: Store, tmp_path: Path) -> None:
     sweep = awkward(store, tmp_path)
     page = look(f"/sweeps/{sweep.id}")

@@ -85,6 +85,30 @@ def test_the_threshold_ranks_anew_by_slider_keys_and_number(look: Open, store: S
     assert shared.locator("#best").inner_text() == page.locator("#best").inner_text()
 
 
+def test_a_threshold_that_is_emptied_is_the_sweeps_own(look: Open, sweep: SweepRecord) -> None:
+    page = look(f"/sweeps/{sweep.id}?threshold=0.95")
+    number = page.locator("#threshold")
+    number.fill("")
+    number.blur()
+    expect(number).to_have_value("1.0")
+    own = look(f"/sweeps/{sweep.id}").locator("#best").inner_text()
+    expect(page.locator("#best")).to_have_text(own, use_inner_text=True)
+
+
+def test_dollars_can_be_chosen_when_a_rate_is_given(look: Open, store: Store) -> None:
+    sweep = run(store, {"batch_size": [16, 32]}, lambda _: curve(7200.0, 1.0))
+    page = look(f"/sweeps/{sweep.id}")
+    dollars = page.locator('[name=over][value="dollars"]')
+    expect(dollars).to_be_disabled()
+    page.locator("#rate").fill("3")
+    page.locator(".segments label", has_text="dollars").click()
+    expect(page.locator("#best thead")).to_contain_text("area over dollars")
+    expect(page.locator("#best tbody tr").first).to_contain_text("6.0000")
+    page.locator("#rate").fill("")
+    expect(dollars).to_be_disabled()
+    expect(page.locator("#best thead")).to_contain_text("area over seconds")
+
+
 def test_the_axis_is_one_switch(look: Open, sweep: SweepRecord) -> None:
     page = look(f"/sweeps/{sweep.id}")
     for axis in ("images", "steps", "dollars", "seconds"):
