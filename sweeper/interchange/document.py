@@ -125,6 +125,6 @@ def _record(kind: type[Record], values: Mapping[str, Any], where: str) -> Record
 
 
 def _part(where: object, document: Any, name: str, kind: type[Any]) -> Any:
-    if not isinstance(document, dict) or not isinstance(document.get(name), kind):
+    if not isinstance(document, dict) or name not in document or not isinstance(document[name], kind):
         raise DocumentError(f"{where}: has no {name!r}", _NOT_WHOLE)
     return document[name]

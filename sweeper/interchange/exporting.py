@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import sqlite3
 from pathlib import Path
 
 from sweeper.errors import DocumentError
@@ -48,17 +49,18 @@ def write_export(archive: Archive, file_format: SweepFormat, target: str) -> Pat
         DocumentError: a place that cannot be written; a folder, or a database, in which something is already.
     """
     path = target_path(target)
-    _check_place(path)
     partial = path.parent / f".export-{secrets.token_hex(8)}.partial"
     try:
+        _check_place(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             file_format.write(archive, partial)
             os.replace(partial, path)
         finally:
             _remove(partial)
-    except OSError as error:
-        raise DocumentError(f"{path}: cannot be written ({error.strerror})", "name another place with -o") from None
+    except (OSError, sqlite3.Error) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise DocumentError(f"{path}: cannot be written ({why})", "name another place with -o") from None
     return path
 
 

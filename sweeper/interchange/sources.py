@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -38,12 +41,26 @@ class SweepSource:
         Raises:
             DocumentError: it cannot be read; see also `SweepFormat` and `RunsReader`.
         """
-        try:
+        with readable(self.path):
             yield from self.open(options)
-        except UnicodeDecodeError as error:
-            raise DocumentError(f"{self.path}: is no UTF-8 text (byte {error.start})", "export it again") from None
-        except OSError as error:
-            raise DocumentError(f"{self.path}: cannot be read ({error.strerror})", "name a file that can") from None
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """What libraries say of a file that they cannot read, as one clear error.
+
+    Raises:
+        DocumentError: it cannot be read.
+    """
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"{path}: is no UTF-8 text (byte {error.start})", "export it again") from None
+    except (OSError, sqlite3.Error, csv.Error, ValueError) as error:
+        if isinstance(error, ValueError) and not type(error).__module__.startswith("pyarrow"):
+            raise
+        why = " ".join((getattr(error, "strerror", None) or str(error)).split())
+        raise DocumentError(f"{path}: cannot be read ({why})", "name a file that can, or export it again") from None
 
 
 @dataclass(frozen=True)
@@ -98,7 +115,8 @@ def store_sweeps(
                         ["--name: is for one sweep, and there are several; import one file after the other"]
                     )
                 sweep = incoming.sweep if name is None else replace(incoming.sweep, name=_checked(name))
-                restored = restore(store, sweep, incoming.trials)
+                with readable(source.path):  # its trials are read as they are stored
+                    restored = restore(store, sweep, incoming.trials)
                 imported.append(ImportedSweep(source, sweep.name, restored, tuple(incoming.notes)))
     except BaseException:  # an interrupt too
         for done in imported:

@@ -39,7 +39,7 @@ class CsvFormat:
             # All texts in quotes: within them a # begins no comment.
             table = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
             file.write(f"{_COMMENT}{dump(head_document(archive.sweep))}\n")
-            table.writerow([*_FIRST, *names.values(), *_LAST])
+            table.writerow([*_FIRST, *map(cell, names.values()), *_LAST])
             for trial in archive.read():
                 file.write(f"{_COMMENT}{dump(trial_document(trial))}\n")
                 table.writerows(_rows(trial, list(names)))

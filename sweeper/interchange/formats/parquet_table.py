@@ -174,7 +174,8 @@ def _read_trials(
     number = 0
     while (some := metadata.get(b"%s%d" % (_TRIALS, number))) is not None:
         for document in parse(path, some.decode()):
-            identity = document["trial"].get("id") if isinstance(document, dict) and "trial" in document else None
+            trial = document.get("trial") if isinstance(document, dict) else None
+            identity = trial.get("id") if isinstance(trial, dict) else None
             yield read_trial(path, sweep, document, points(str(identity)))
         number += 1
     if waiting is not None:
