@@ -115,9 +115,9 @@ def test_a_scheduler_that_is_killed_is_told_and_leaves_nothing_running(store: St
     assert eventually(lambda: is_completed(store, sweep_id), 60)
 
 
-def test_a_scheduler_that_fails_is_told_and_not_begun_again_and_again(store: Store, url: str) -> None:
+def test_a_scheduler_that_fails_is_told_and_not_begun_again_and_again(store: Store, tmp_path: Path) -> None:
     sweep_id, _ = submit(store, spec("broken"), "key", LOCAL)
-    runner = Runner(store, url, Policy(executor="none of ours"))
+    runner = Runner(store, f"sqlite:///{tmp_path}/none/sweeper.db", LOCAL)  # which its schedulers cannot open
     runner.start()
     try:
         assert eventually(lambda: bool((found := store.submissions.of(sweep_id)) and found.problem), 60)
