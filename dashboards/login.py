@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from dashboards.pages.rendering import show
-from dashboards.security.guard import LOGIN, SESSION
+from dashboards.security.guard import LOGIN, LOGOUT, SESSION
 from dashboards.security.settings import Settings
 
 
@@ -32,7 +32,7 @@ def login_routes(settings: Settings) -> APIRouter:
         )
         return answer
 
-    @routes.post("/logout")
+    @routes.post(LOGOUT)
     def leave(_: Request) -> Response:
         answer = RedirectResponse(LOGIN, 303)
         answer.delete_cookie(SESSION, httponly=True, samesite="lax", secure=settings.secure)

@@ -79,6 +79,13 @@ def accuracy(**options: Any) -> None:
 
 @plot.command()
 @_figure_options
+def coordinates(**options: Any) -> None:
+    """All parameters that vary as parallel axes, a line for each trial."""
+    _plot("coordinates", **options)
+
+
+@plot.command()
+@_figure_options
 def phases(**options: Any) -> None:
     """What the time of training went into, per worker count."""
     _plot("phases", **options)

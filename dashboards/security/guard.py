@@ -22,7 +22,8 @@ logger = logging.getLogger(__name__)
 
 SESSION = "sweeper-session"
 LOGIN = "/login"
-_OPEN = ("/healthz", LOGIN, "/static/")
+LOGOUT = "/logout"
+_OPEN = ("/healthz", LOGIN, LOGOUT, "/static/")
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _POLICY = "; ".join(
     [

@@ -48,7 +48,7 @@ def call(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
     return called
 
 
-@pytest.mark.parametrize("kind", ["heatmap", "histogram", "curves", "accuracy", "scaling", "phases"])
+@pytest.mark.parametrize("kind", ["heatmap", "histogram", "curves", "accuracy", "coordinates", "scaling", "phases"])
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_figures_are_written_in_all_formats(
     call: Any, sweep: SweepRecord, kind: str, suffix: str, start: bytes

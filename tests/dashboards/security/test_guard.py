@@ -201,3 +201,11 @@ def test_a_failure_inside_is_told_without_its_details(store: Store, monkeypatch:
     monkeypatch.setattr(Store, "sweeps", broken)
     answer = client_of(store, UNLIMITED).get("/api/v1/sweeps")
     assert "secret" not in refused(answer, 500, "internal")
+
+
+def test_a_browser_may_forget_its_token(locked: TestClient) -> None:
+    locked.post("/login", data={"token": READ})
+    assert locked.get("/api/v1/sweeps").status_code == 200
+    left = locked.post("/logout")
+    assert (left.status_code, left.headers["location"]) == (303, "/login")
+    assert locked.get("/api/v1/sweeps").status_code == 401
