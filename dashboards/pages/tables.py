@@ -13,7 +13,7 @@ from sweeper.cli.answers import best_answer
 from sweeper.store import Store, SweepRecord
 
 Made = TypeVar("Made")
-_MOST = 64  # things that are kept
+_MOST = 32  # things that are kept
 _MOST_ROWS = 150_000  # of tables together
 
 

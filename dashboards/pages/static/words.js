@@ -1,11 +1,15 @@
 // Numbers and durations as words.
 
-/** Seconds as in "12 s", "4 min", "3 h 20 min". */
+/** Seconds of an estimate, as the command line has them: "12 s", "4 min 05 s", "3 h 20 min". */
 export function duration(seconds) {
   if (!Number.isFinite(seconds)) return "–";
-  if (seconds < 90) return `${Math.round(seconds)} s`;
-  const minutes = Math.round(seconds / 60);
-  return minutes < 90 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  if (seconds < 100) return `${Math.round(seconds)} s`;
+  const whole = Math.round(seconds);
+  const two = (number) => String(number).padStart(2, "0");
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+  const hours = Math.floor(whole / 3600);
+  if (hours < 72) return `${hours} h ${two(Math.floor((whole % 3600) / 60))} min`;
+  return `${Math.floor(hours / 24)} d ${two(hours % 24)} h`;
 }
 
 /** The time left with its interval, or nothing where nothing is known. */
