@@ -29,6 +29,10 @@ from sweeper.reporting import KEY, MARK, TRIAL_VARIABLE
 _PORTS = range(20_000, 30_000)
 _HOST = "127.0.0.1"  # a gang sits on one host
 _MARKS = re.compile(f"{re.escape(rank.MARK)}|{re.escape(MARK)}")
+# Its last line ends, and is not the first one of another rank's.
+_TRACEBACK = re.compile(
+    r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(?!Traceback \()\S.*(?=\n)", re.MULTILINE
+)
 _UNCAUGHT = 1  # Python's exit code after an exception that nobody caught
 _SHOWN = 200  # characters of a program's own words
 _LOOK_S = 0.02
@@ -195,9 +199,8 @@ class CommandGang:
 
 
 def last_traceback(log: str) -> str:
-    """The last traceback of a Python program in a log; "" where there is none."""
-    found = list(re.finditer(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*\S.*$", log, re.MULTILINE))
-    return found[-1][0] if found else ""
+    """The last whole traceback of a Python program in a log, whose ranks write at once; "" where there is none."""
+    return found[-1][0] if (found := list(_TRACEBACK.finditer(log))) else ""
 
 
 def _read(line: str) -> dict[str, Any] | None:
