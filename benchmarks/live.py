@@ -200,7 +200,7 @@ def rows(quick: bool) -> Iterator[Row]:
         middle, slow = statistics.median(found), statistics.quantiles(found, n=100)[98]
         yield Row(f"{name}: median", middle, "s", "", None, None, len(found), 0.0, used)
         yield Row(f"{name}: 99th percentile", slow, "s", "", None, None, len(found), 0.0, used)
-    trials, images, pages, times = (6, 20_000, 5, 1) if quick else (40, 400_000, PAGES, 3)
+    trials, images, pages, times = (6, 20_000, 5, 1) if quick else (20, 100_000, PAGES, 3)
     cpu: list[float] = []
 
     def watched() -> float:
