@@ -194,7 +194,7 @@ def rows(quick: bool) -> Iterator[Row]:
     """All figures; a quick run has fewer trials, points and pages."""
     used = versions("fastapi", "uvicorn", "sqlalchemy")
     if shutil.which("chromium") and installed("The page", "playwright"):
-        seconds, gangs, per_second = (8.0, 2, 200) if quick else (25.0, GANGS, POINTS_PER_S)
+        seconds, gangs, per_second = (16.0, 2, 200) if quick else (25.0, GANGS, POINTS_PER_S)
         found = latency(seconds, gangs, per_second)
         name = f"from report to pixel, {gangs} gangs, {per_second} points a second"
         middle, slow = statistics.median(found), statistics.quantiles(found, n=100)[98]
