@@ -37,24 +37,12 @@ def trials_csv(table: TrialTable) -> str:
 
 def curves_csv(table: CurveTable) -> str:
     """A line a loss point of the trials that stand for their groups."""
-    keys = _keys(table.trials)
-    lines = (
-        [*map(row.group.key.get, keys), row.trial.trial if row.trial else None, at, loss]
-        for row in table.rows
-        for at, loss in zip(row.positions, row.losses, strict=True)
-    )
-    return _text([*keys, "trial", table.trials.over, "loss"], lines)
+    return _along(table, "loss", [row.losses for row in table.rows])
 
 
 def accuracies_csv(table: AccuracyTable) -> str:
     """A line an evaluation of the trials that stand for their groups."""
-    keys = _keys(table.trials)
-    lines = (
-        [*map(row.group.key.get, keys), row.trial.trial if row.trial else None, at, accuracy]
-        for row in table.rows
-        for at, accuracy in zip(row.positions, row.accuracies, strict=True)
-    )
-    return _text([*keys, "trial", table.trials.over, "accuracy"], lines)
+    return _along(table, "accuracy", [row.accuracies for row in table.rows])
 
 
 def phases_csv(table: PhaseTable) -> str:
@@ -111,6 +99,17 @@ def comparison_csv(table: Comparison) -> str:
         for cell in table.cells
     )
     return _text(["workers", table.batch_name, "learning_rate", *sides, "difference", "relative"], lines)
+
+
+def _along(table: CurveTable | AccuracyTable, name: str, values: Sequence[Sequence[float]]) -> str:
+    """A line a value along the table's axis; `values` are those of each of its rows."""
+    keys = _keys(table.trials)
+    lines = (
+        [*map(row.group.key.get, keys), row.trial.trial if row.trial else None, at, value]
+        for row, of_row in zip(table.rows, values, strict=True)
+        for at, value in zip(row.positions, of_row, strict=True)
+    )
+    return _text([*keys, "trial", table.trials.over, name], lines)
 
 
 def _setting_names(batch_name: str) -> list[str]:

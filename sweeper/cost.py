@@ -7,7 +7,7 @@ trial, from claim to end, with start-up, evaluation and what failed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sweeper.errors import SpecError
@@ -80,10 +80,15 @@ def candidate_over(trial: TrialRecord, over: str, rate: float | None) -> Candida
     return candidate._replace(area=None) if rate is None else over_dollars(candidate, rate)
 
 
-def bill(store: Store, sweep: SweepRecord, trials: Iterable[TrialRecord], rate: float) -> dict[str, float]:
-    """Dollars of each trial: its attempts from claim to end, those that run up to now; of an import its training."""
+def bill(
+    store: Store, sweep: SweepRecord, trials: Sequence[tuple[str, int, float | None]], rate: float
+) -> dict[str, float]:
+    """Dollars of each trial: its attempts from claim to end, those that run up to now; of an import its training.
+
+    Of each trial are given id, workers and the seconds that it trained.
+    """
     if sweep.origin == "import":
-        seconds = {trial.id: trial.seconds or 0.0 for trial in trials}
+        seconds = {trial: trained or 0.0 for trial, _, trained in trials}
     else:
         seconds = store.attempt_seconds(sweep.id)
-    return {t.id: seconds.get(t.id, 0.0) * t.workers * rate / SECONDS_PER_HOUR for t in trials}
+    return {trial: seconds.get(trial, 0.0) * workers * rate / SECONDS_PER_HOUR for trial, workers, _ in trials}

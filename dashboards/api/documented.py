@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,6 +18,7 @@ _ERRORS = {
     429: "Too many requests; ask again after Retry-After seconds.",
     503: "The store does not answer, or no sweeps are run.",
 }
+Key = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
 _OF_ALL = (400, 401, 403, 404, 422, 429, 503)
 
 
@@ -132,7 +133,7 @@ class Submission(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     spec: dict[str, Any] = Field(description="As in a spec file: docs/spec.md.")
-    key: str | None = Field(default=None, min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")
+    key: Key | None = None
 
 
 def errors(*more: int) -> dict[int | str, dict[str, Any]]:

@@ -11,7 +11,8 @@ from starlette.responses import Response
 
 from dashboards.answers import JsonAnswer
 from dashboards.api import documented
-from dashboards.api.documented import errors
+from dashboards.api.documented import Key, errors
+from dashboards.paging import Paging
 from sweeper.cli.answers import Order, best_answer, show_answer, sweep_answer
 from sweeper.errors import SubmissionError
 from sweeper.remaining import remaining
@@ -28,6 +29,12 @@ Finite = Annotated[float | None, Query(allow_inf_nan=False)]
 def routes(store: Store, policy: Policy, runner: Runner | None) -> APIRouter:
     """The routes of sweeps."""
     routes = APIRouter(tags=["sweeps"], default_response_class=JsonAnswer)
+    _add_questions(routes, store, runner)
+    _add_changes(routes, store, policy, runner)
+    return routes
+
+
+def _add_questions(routes: APIRouter, store: Store, runner: Runner | None) -> None:
 
     @routes.get("/sweeps", response_model=documented.SweepsAnswer, responses=errors())
     def list_sweeps(
@@ -39,25 +46,6 @@ def routes(store: Store, policy: Policy, runner: Runner | None) -> APIRouter:
         found = store.sweeps() if reference is None else [store.find_sweep(reference)]
         shown, paging = paged(found, page, per_page)
         return JsonAnswer({"sweeps": [sweep_answer(sweep) for sweep in shown], **paging})
-
-    @routes.post(
-        "/sweeps",
-        status_code=201,
-        response_model=documented.SubmittedAnswer,
-        responses={200: {"model": documented.SubmittedAnswer, "description": "Submitted before."}, **errors(409, 413)},
-    )
-    def submit_sweep(
-        body: documented.Submission,
-        idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")] = None,
-    ) -> Response:
-        """Submit a sweep; the same spec under the same key (of the body, or as header) is the same sweep."""
-        sweep_id, new = submit(store, body.spec, body.key or idempotency_key or secrets.token_hex(16), policy)
-        if runner:
-            runner.look()
-        sweep = store.find_sweep(sweep_id)
-        return JsonAnswer(
-            {"sweep": sweep.id, "name": sweep.name, "new": new, "trials": sweep.total}, status_code=201 if new else 200
-        )
 
     @routes.get("/sweeps/{sweep}", response_model=documented.SweepAnswer, responses=errors())
     def show_sweep(sweep: Reference) -> Response:
@@ -94,6 +82,27 @@ def routes(store: Store, policy: Policy, runner: Runner | None) -> APIRouter:
             best_answer(store, sweep, by or (), threshold, over, oversubscribed=oversubscribed, rate=rate)
         )
 
+
+def _add_changes(routes: APIRouter, store: Store, policy: Policy, runner: Runner | None) -> None:
+    @routes.post(
+        "/sweeps",
+        status_code=201,
+        response_model=documented.SubmittedAnswer,
+        responses={200: {"model": documented.SubmittedAnswer, "description": "Submitted before."}, **errors(409, 413)},
+    )
+    def submit_sweep(
+        body: documented.Submission,
+        idempotency_key: Annotated[Key | None, Header()] = None,
+    ) -> Response:
+        """Submit a sweep; the same spec under the same key (of the body, or as header) is the same sweep."""
+        sweep_id, new = submit(store, body.spec, body.key or idempotency_key or secrets.token_hex(16), policy)
+        if runner:
+            runner.look()
+        sweep = store.find_sweep(sweep_id)
+        return JsonAnswer(
+            {"sweep": sweep.id, "name": sweep.name, "new": new, "trials": sweep.total}, status_code=201 if new else 200
+        )
+
     @routes.post("/sweeps/{sweep}/stop", status_code=202, response_model=documented.StoppedAnswer, responses=errors())
     def stop_sweep(sweep: Reference) -> Response:
         """Stop a sweep for good: what waits is cancelled, what runs ends at its next loss point."""
@@ -116,13 +125,11 @@ def routes(store: Store, policy: Policy, runner: Runner | None) -> APIRouter:
             runner.look()
         return JsonAnswer(_standing(store, found, runner), status_code=202)
 
-    return routes
-
 
 def paged(items: Sequence[Any], page: int, per_page: int) -> tuple[Sequence[Any], dict[str, int]]:
     """A page of items, and which of how many it is; a page beyond the last has none."""
-    pages = max(1, -(-len(items) // per_page))
-    return items[(page - 1) * per_page : page * per_page], {"page": page, "pages": pages, "total": len(items)}
+    place = Paging(page, len(items), per_page)
+    return items[place.first : place.last], {"page": page, "pages": place.pages, "total": place.total}
 
 
 def _standing(store: Store, sweep: SweepRecord, runner: Runner | None) -> dict[str, Any]:

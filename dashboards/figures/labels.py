@@ -16,7 +16,7 @@ def group_name(key: Mapping[str, Any]) -> str:
         if name == WORKERS:
             names.append(f"{setting(value)} worker{'' if value == 1 else 's'}")
         else:
-            names.append(f"{_plain(name)} {setting(value)}")
+            names.append(f"{plain(name)} {setting(value)}")
     return ", ".join(names) or "all trials"
 
 
@@ -32,7 +32,7 @@ def trial_name(row: TrialRow, table: TrialTable) -> str:
         names.append(f"{batch_word(table)} {setting(row.batch_size)}")
     if row.learning_rate is not None:
         names.append(f"rate {setting(row.learning_rate)}")
-    names += [f"{_plain(name)} {setting(value)}" for name, value in row.others.items()]
+    names += [f"{plain(name)} {setting(value)}" for name, value in row.others.items()]
     return ", ".join(names) or f"trial {row.position}"
 
 
@@ -72,5 +72,6 @@ def _seeds(table: TrialTable) -> str:
     return f"{table.repeats} seeds" if fewest == table.repeats else f"{fewest} to {table.repeats} seeds"
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """A parameter's name for people."""
     return name.rpartition(".")[2].replace("_", " ")

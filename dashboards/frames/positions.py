@@ -6,10 +6,10 @@ from dashboards.frames.trials import WORKERS, TrialRow, TrialTable
 from sweeper.cost import dollars_per_second
 from sweeper.curve import LossPoint
 from sweeper.spec import DOLLARS
-from sweeper.store import EvaluationRecord
+from sweeper.store import EvaluationRecord, TrialRecord
 
 
-def position(at: LossPoint | EvaluationRecord, trial: TrialRow, table: TrialTable) -> float | None:
+def position(at: LossPoint | EvaluationRecord, trial: TrialRow | TrialRecord, table: TrialTable) -> float | None:
     """Seconds, images, steps or dollars, as the table has it; None where they are not known."""
     if table.over == DOLLARS and table.rate is not None:
         return at.seconds * dollars_per_second({WORKERS: trial.workers}, table.rate)

@@ -7,7 +7,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.pages.rendering import parameters_words, plain
+from dashboards.figures.labels import plain
+from dashboards.pages.rendering import parameters_words
 from sweeper.cost import candidates_over, over_dollars, rate_of, stored_axis
 from sweeper.ranking import Candidate, Group, best_per_group
 from sweeper.repeats import gives_seeds, repeats_of

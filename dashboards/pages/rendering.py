@@ -7,6 +7,7 @@ from typing import Any
 
 from starlette.responses import HTMLResponse
 
+from dashboards.figures.labels import plain
 from dashboards.pages.static_files import asset, plotly_address
 from dashboards.templates import page
 from sweeper.cli.durations import duration
@@ -52,11 +53,6 @@ def parameters_words(parameters: dict[str, Any], without: Any = ()) -> str:
     """Parameters as in "batch size 64, learning rate 0.1"."""
     named = {name: value for name, value in parameters.items() if name not in without}
     return ", ".join(f"{plain(name)} {parameter_words(value)}" for name, value in named.items())
-
-
-def plain(name: str) -> str:
-    """A parameter's name for people."""
-    return name.rpartition(".")[2].replace("_", " ")
 
 
 def moment(at: datetime | None) -> str:

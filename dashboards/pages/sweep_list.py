@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from dashboards.pages.leaders import Leaders
-from dashboards.pages.paging import Paging
 from dashboards.pages.rendering import show
+from dashboards.paging import Paging
 from sweeper.store import Store
 from sweeper.trial import TrialState
 

@@ -15,7 +15,7 @@ from dashboards.pages.sweep_list import shares
 from dashboards.pages.tables import Tables
 from dashboards.pages.view import View, view_of
 from sweeper.cli.tables import dollars
-from sweeper.cost import SECONDS_PER_HOUR, rate_of
+from sweeper.cost import bill, rate_of
 from sweeper.following import mark_of
 from sweeper.space import WORKERS
 from sweeper.spec import OVER
@@ -80,14 +80,8 @@ def routes(store: Store, tables: Tables) -> APIRouter:
 
 def bill_of(store: Store, sweep: SweepRecord, rate: float) -> float:
     """What a sweep has cost so far, as `sweeper show` says: all attempts with their start-up and evaluations."""
-    trials = store.candidates(sweep.id, "seconds")
-    if sweep.origin == "import":
-        seconds = {trial.trial: trial.seconds or 0.0 for trial in trials}
-    else:
-        seconds = store.attempt_seconds(sweep.id)
-    return math.fsum(
-        seconds.get(trial.trial, 0.0) * trial.parameters[WORKERS] * rate / SECONDS_PER_HOUR for trial in trials
-    )
+    trials = [(one.trial, one.parameters[WORKERS], one.seconds) for one in store.candidates(sweep.id, "seconds")]
+    return math.fsum(bill(store, sweep, trials, rate).values())
 
 
 def _span(losses: tuple[float, float] | None, threshold: float | None) -> dict[str, float] | None:

@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from dashboards.pages.paging import Paging
 from dashboards.pages.rendering import show
 from dashboards.pages.view import MOST_CURVES, View, view_of
+from dashboards.paging import Paging
 from sweeper.space import WORKERS
 from sweeper.store import Store
 from sweeper.store.views import ORDERS

@@ -63,7 +63,7 @@ def show_answer(store: Store, reference: str, order: str = "area", rate: float |
         trials.sort(key=lambda trial: _last_without(trial.area_seconds if order == "area" else trial.minimum_loss))
     accuracies = _accuracies(store, sweep)
     rate = rate_for(sweep, "seconds", rate)
-    dollars = {} if rate is None else bill(store, sweep, trials, rate)
+    dollars = {} if rate is None else bill(store, sweep, [(t.id, t.workers, t.seconds) for t in trials], rate)
     return {
         **_heading(sweep),
         "state": sweep.state,

@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from typing import IO
 
 from sweeper.errors import NotFoundError, StoreError
@@ -135,12 +134,7 @@ def _begin(command: list[str], environment: dict[str, str], log: IO[bytes]) -> s
 def _interrupt(child: subprocess.Popen[bytes]) -> None:
     """End a scheduler in order; at once where that takes too long. Its gangs end with it."""
     for end, patience_s in ((child.terminate, _END_S), (child.kill, None)):
-        _quietly(end)
+        end()
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(patience_s)
             return
-
-
-def _quietly(end: Callable[[], None]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        end()

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dashboards.figures.coordinates import Ticks, area_of, measured_column, settings_column
+from dashboards.figures.labels import plain
 from dashboards.frames import CoordinateRow, CoordinateTable
 from dashboards.pages.plots.parts import MUTED, WINNER, axis, panel, safe
-from dashboards.pages.rendering import plain
 
 _MOST = 400  # lines; of more the best and an even choice of the others
 _CLASSES = ("best fifth of areas", "second fifth", "third fifth", "fourth fifth", "last fifth")

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from dashboards.figures.curves import logarithmic
+from dashboards.figures.labels import plain
 from dashboards.figures.number_format import setting
 from dashboards.figures.style import axis_name
 from dashboards.frames import WORKERS, TrialTable
+from dashboards.frames.positions import position
 from dashboards.pages.plots.parts import BAD, axis, dash, panel, safe, series
-from dashboards.pages.rendering import parameter_words, plain
+from dashboards.pages.rendering import parameter_words
 from dashboards.thinning import thin
 from sweeper.cost import dollars_per_second
 from sweeper.curve import LossPoint
 from sweeper.errors import FigureError
-from sweeper.spec import DOLLARS
 from sweeper.store import Store, TrialRecord
 from sweeper.trial import TrialState
 
@@ -92,7 +93,7 @@ def _name(trial: TrialRecord, varied: Sequence[str]) -> str:
 def _lines(
     trial: TrialRecord, points: Sequence[LossPoint], table: TrialTable, place: int, varied: Sequence[str]
 ) -> list[dict[str, Any]]:
-    places = [_position(point, trial, table) for point in points]
+    places = [position(point, trial, table) for point in points]
     if any(at is None for at in places):
         raise FigureError(f"the curve of trial {trial.id} does not say its {table.over}", "choose seconds or steps")
     thinned = thin([point.loss for point in points], _MOST_POINTS)
@@ -129,12 +130,6 @@ def _crosses(
         "hoverinfo": "text",
         "showlegend": False,
     }
-
-
-def _position(point: LossPoint, trial: TrialRecord, table: TrialTable) -> float | None:
-    if table.over == DOLLARS:
-        return point.seconds * (_per_second(trial, table) or 0.0)
-    return {"seconds": point.seconds, "images": point.images, "steps": point.step}[table.over]
 
 
 def _per_second(trial: TrialRecord, table: TrialTable) -> float | None:
