@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.measure import Row, versions
 from benchmarks.recorded import RecordedTrial, Sweep
-from sweeper.curve import summarize
-from sweeper.forecasting import CountCheck, Run, Setting, leave_one_count_out
-from sweeper.trial import TrialState
+from sweeper.extrapolation import CountCheck, Run, Setting, leave_one_count_out
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import summarize
 
 
 def forecast_rows(sweep: Sweep, threshold: float | None) -> Iterator[Row]:

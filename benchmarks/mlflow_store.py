@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from sweeper.curve import LossPoint
+from sweeper.ranking.curve import LossPoint
 
 NEEDS = ("mlflow", "pandas")
 

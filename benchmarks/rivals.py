@@ -11,11 +11,11 @@ from typing import Any
 
 from benchmarks.measure import Row, installed, spread, versions
 from benchmarks.recorded import Replayed, Sweep, grid_winners
-from sweeper.curve import LossPoint
-from sweeper.pruning.optuna import FIRST, PARTS, Behind
+from sweeper.guides import Guide
+from sweeper.guides.loss import LossGuide
+from sweeper.guides.loss_pruner import FIRST, PARTS, Behind
 from sweeper.ranking import Candidate
-from sweeper.search import Guide
-from sweeper.search.loss_guide import LossGuide
+from sweeper.ranking.curve import LossPoint
 
 GROUP_BY = ("workers",)
 Make = Callable[[Sweep], Guide]

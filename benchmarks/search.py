@@ -18,11 +18,11 @@ from benchmarks.forecasting import forecast_rows
 from benchmarks.measure import Row, add_arguments, alone, report, spread, versions
 from benchmarks.recorded import RecordedTrial, Replayed, Sweep, grid_winners, read_recorded, replay
 from benchmarks.rivals import rival_rows, rivals
-from sweeper.curve import LossPoint
-from sweeper.search import AreaGuide, Guide
-from sweeper.search.forecasting import ForecastGuide
-from sweeper.search.places import Place
-from sweeper.search.sharing import SharedCurves
+from sweeper.guides import AreaGuide, Guide
+from sweeper.guides.forecast import ForecastGuide
+from sweeper.guides.shared_curves import SharedCurves
+from sweeper.plan.equivalence import Place
+from sweeper.ranking.curve import LossPoint
 
 GROUP_BY = ("workers",)
 

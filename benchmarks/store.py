@@ -11,12 +11,12 @@ from sqlalchemy import Column, Float, Integer, MetaData, String, Table, create_e
 from benchmarks import mlflow_store, postgresql
 from benchmarks.measure import Row, alone, arguments, compare, installed, report, versions
 from dashboards.frames import trial_table
-from sweeper.cli.answers import best_answer
-from sweeper.curve import CurveSummary, LossPoint
+from sweeper.answers.best import best_answer
 from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import CurveSummary, LossPoint
 from sweeper.spec import parse_spec
 from sweeper.store import Store, open_store
-from sweeper.trial import TrialState
 
 POINTS = 1000  # a trial, and a batch
 

@@ -13,15 +13,15 @@ from unittest.mock import patch
 
 import psutil
 
-from sweeper.curve import LossPoint
 from sweeper.gangs.base import Capacity, Seats
 from sweeper.gangs.local import LocalExecutor
 from sweeper.gangs.ray import RayExecutor
 from sweeper.plan import plan
-from sweeper.scheduler import Scheduler
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint
+from sweeper.scheduling.scheduler import Scheduler
 from sweeper.spec import parse_spec
 from sweeper.store import Store, TrialRecord, open_store
-from sweeper.trial import TrialState
 
 WORKERS = 2
 TRAINING = {"model": "neuron", "data": "step-function", "batch_size": 32, "learning_rate": 0.01, "points": 10}

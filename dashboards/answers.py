@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from starlette.responses import JSONResponse
 
-from sweeper.cli.options import finite
+from sweeper.answers.numbers import finite
 
 
 class JsonAnswer(JSONResponse):

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dashboards.frames import (
+    AccuracyRow,
     AccuracyTable,
     Comparison,
     CoordinateTable,
+    CurveRow,
     CurveTable,
     PhaseTable,
     ScalingTable,
@@ -104,9 +106,10 @@ def comparison_csv(table: Comparison) -> str:
 def _along(table: CurveTable | AccuracyTable, name: str, values: Sequence[Sequence[float]]) -> str:
     """A line a value along the table's axis; `values` are those of each of its rows."""
     keys = _keys(table.trials)
+    rows: list[CurveRow | AccuracyRow] = [*table.rows]
     lines = (
         [*map(row.group.key.get, keys), row.trial.trial if row.trial else None, at, value]
-        for row, of_row in zip(table.rows, values, strict=True)
+        for row, of_row in zip(rows, values, strict=True)
         for at, value in zip(row.positions, of_row, strict=True)
     )
     return _text([*keys, "trial", table.trials.over, name], lines)

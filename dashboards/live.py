@@ -13,9 +13,9 @@ from starlette.concurrency import run_in_threadpool
 
 from dashboards.answers import error_content, to_json
 from engine.errors import ClearError
-from sweeper.curve import LossPoint
+from sweeper.answers.progress import Follower
 from sweeper.errors import NotFoundError
-from sweeper.following import Follower
+from sweeper.ranking.curve import LossPoint
 from sweeper.store import Store
 from sweeper.store.progress import RunningTrial
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sweeper.cli.options import (
+from sweeper.options import (
     json_option,
     over_option,
     oversubscribed_option,

@@ -11,9 +11,9 @@ from types import FrameType
 
 import click
 
-from sweeper.cli.options import store_option
 from sweeper.errors import UsageError
 from sweeper.gangs import EXECUTORS
+from sweeper.options import store_option
 
 _GRACE_S = 3  # for answers that are on their way when the server ends
 

@@ -13,10 +13,11 @@ from dashboards.app import create_app
 from dashboards.serve import serve
 from engine.config import DATA, MODELS, AugmentationConfig, ExchangeConfig, ScheduleConfig, TrainingConfig
 from sweeper.cli.main import cli
+from sweeper.guides.samplers import first_points
 from sweeper.plan import plan
-from sweeper.searching import Search
 from sweeper.spec import Limits, Objective, Prune, Resources, SweepSpec, parse_spec
-from sweeper.spec_file import load_spec, parse_yaml
+from sweeper.spec.file import load_spec, parse_yaml
+from sweeper.spec.search import Search
 from sweeper.store import open_store
 from tests.sweeper.specs import training
 
@@ -100,11 +101,11 @@ def test_the_specs_in_the_documents_can_be_planned() -> None:
         written = parse_yaml(block, "document")
         written.setdefault("name", "shown")
         written["space"].pop("global_batch_size" if "batch_size" in written["space"] else "", None)
-        assert plan(parse_spec(written))
+        assert plan(parse_spec(written), first_points)
 
 
 def test_the_quickstart_is_as_large_as_the_readme_says() -> None:
-    trials = plan(load_spec(ROOT / "experiments" / "quickstart" / "sweep.yaml"))
+    trials = plan(load_spec(ROOT / "experiments" / "quickstart" / "sweep.yaml"), first_points)
     assert f"the {len(trials)} trials" in README
     assert {trial.workers for trial in trials} == {1, 2}
 
@@ -132,7 +133,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     store = open_store("sqlite:///sweeper.db")
     spec = parse_spec({"name": "x", "space": {"workers": [1, 2]}})
-    store.add_sweep(spec, plan(spec))
+    store.add_sweep(spec, plan(spec, first_points))
     store.close()
     (block,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     found: dict[str, object] = {}

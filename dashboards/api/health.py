@@ -18,9 +18,9 @@ from dashboards.api import documented
 from dashboards.api.documented import errors
 from dashboards.live import Watches
 from sweeper.errors import StoreError
+from sweeper.plan.trial import TrialState
 from sweeper.service import Runner
 from sweeper.store import Store
-from sweeper.trial import TrialState
 
 logger = logging.getLogger(__name__)
 

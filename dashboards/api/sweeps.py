@@ -13,13 +13,14 @@ from dashboards.answers import JsonAnswer
 from dashboards.api import documented
 from dashboards.api.documented import Key, errors
 from dashboards.paging import Paging
-from sweeper.cli.answers import Order, best_answer, show_answer, sweep_answer
+from sweeper.answers.best import best_answer
+from sweeper.answers.sweeps import Order, show_answer, sweep_answer
+from sweeper.answers.time_left import remaining
 from sweeper.errors import SubmissionError
-from sweeper.remaining import remaining
+from sweeper.plan.trial import TrialState
 from sweeper.service import Policy, Runner, submit
 from sweeper.spec import Over
 from sweeper.store import Store, SweepRecord
-from sweeper.trial import TrialState
 
 Reference = Annotated[str, Path(description="A sweep's id, the beginning of one, its name, or `latest`.")]
 Number = Annotated[int, Query(ge=1, le=1_000_000)]
@@ -137,7 +138,7 @@ def _standing(store: Store, sweep: SweepRecord, runner: Runner | None) -> dict[s
     submission = store.submissions.of(sweep.id)
     return {
         **sweep_answer(sweep),
-        "spec": sweep.spec,
+        "spec": sweep.spec.written,
         "stopped": store.stop_is_asked(sweep.id),
         "submitted": submission is not None,
         "scheduled": runner is not None and runner.sweep == sweep.id,

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from dashboards.answers import JsonAnswer
 from dashboards.api import documented
 from dashboards.api.documented import errors
-from sweeper.cli.answers import trial_answer
+from sweeper.answers.sweeps import trial_answer
 from sweeper.store import AttemptRecord, Store
 
 Id = Annotated[str, Path(description="A trial's id.")]

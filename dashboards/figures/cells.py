@@ -8,8 +8,8 @@ from typing import Any
 
 from dashboards.frames import BATCH_SIZE, LEARNING_RATE, Outcome, TrialGroup, TrialRow, TrialTable
 from sweeper.errors import FigureError
+from sweeper.plan.trial import TrialState
 from sweeper.ranking import sort_key
-from sweeper.trial import TrialState
 
 # Why a trial has no area, the more noteworthy first: the letter in its cell and the letter's meaning.
 LETTERS: dict[TrialState, tuple[str, str]] = {

@@ -10,7 +10,7 @@ from dashboards.figures import style
 from dashboards.figures.labels import group_name, result_name, trial_name
 from dashboards.figures.text import wrap
 from dashboards.frames import TrialGroup, TrialRow, TrialTable
-from sweeper.trial import TrialState
+from sweeper.plan.trial import TrialState
 
 Values = npt.NDArray[np.float64]
 WIDTH = 9.0  # inches of a figure with one set of axes

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dashboards.frames.trials import WORKERS, TrialRow, TrialTable
-from sweeper.cost import dollars_per_second
-from sweeper.curve import LossPoint
+from sweeper.ranking.cost import dollars_per_second
+from sweeper.ranking.curve import LossPoint
 from sweeper.spec import DOLLARS
 from sweeper.store import EvaluationRecord, TrialRecord
 

@@ -16,15 +16,14 @@ from dashboards.frames.trials import (
     TrialRow,
     TrialTable,
 )
-from sweeper.collecting import collection_paused
-from sweeper.cost import candidates_over, rate_for
+from sweeper.answers.cost import candidates_over, rate_for
 from sweeper.errors import FigureError
+from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate, Group, best_per_group, qualifies
-from sweeper.repeats import repeats_of
-from sweeper.settings import competitors
+from sweeper.ranking.settings import competitors
 from sweeper.spec import DOLLARS, OVER
 from sweeper.store import Store, SweepRecord
-from sweeper.trial import TrialState
+from sweeper.store.collecting import collection_paused
 
 
 def trial_table(
@@ -49,7 +48,7 @@ def trial_table(
     limit = sweep.threshold if threshold is None else threshold
     rate = rate_for(sweep, axis, rate)
     found = candidates_over(store, sweep, axis, rate, oversubscribed=oversubscribed)
-    trials = competitors(found, repeats_of(sweep.spec))
+    trials = competitors(found, sweep.spec.repeats)
     if not trials:
         raise FigureError(f"sweep {sweep.name!r} has no trials", "`sweeper list` shows the sweeps that have some")
     _check_axis(store, sweep, found, axis, rate)

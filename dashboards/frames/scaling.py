@@ -10,8 +10,8 @@ from typing import Any
 
 from dashboards.frames.trials import GLOBAL_BATCH_SIZE, WORKERS, TrialRow, TrialTable
 from sweeper.errors import FigureError
+from sweeper.plan.trial import TrialState
 from sweeper.store import Store
-from sweeper.trial import TrialState
 
 Series = tuple[tuple[str, Any], ...]
 _Setting = tuple[Any, ...]

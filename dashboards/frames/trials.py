@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from sweeper.trial import TrialState
+from sweeper.plan.trial import TrialState
 
 WORKERS = "workers"
 BATCH_SIZE = "batch_size"
@@ -30,9 +30,9 @@ class Outcome(StrEnum):
 class TrialRow(NamedTuple):
     """One trial; `area` in loss times the table's axis, `seconds` of training, None where there is none.
 
-    With repeats it is a setting (`sweeper.settings`): area and seconds are means over its `repeats` seeds, `trial` is
-    the first of them. `batch_size` is what the table's `batch_name` says; it and the rate are None where an imported
-    trial has none. `others` are further parameters that vary within a group, by name.
+    With repeats it is a setting (`sweeper.ranking.settings`): area and seconds are means over its `repeats` seeds,
+    `trial` is the first of them. `batch_size` is what the table's `batch_name` says; it and the rate are None where an
+    imported trial has none. `others` are further parameters that vary within a group, by name.
     """
 
     trial: str

@@ -7,8 +7,8 @@ from typing import Any
 
 from dashboards.pages.leaders import group_words
 from dashboards.pages.rendering import measure_words, parameters_words
-from sweeper.cli.standing_words import interval_words, separation_lines
-from sweeper.cli.tables import dollars
+from sweeper.answers.certainty_words import interval_words, separation_lines
+from sweeper.answers.numbers import dollars
 
 _MOST_GROUPS = 200
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from dashboards.figures.labels import plain
 from dashboards.pages.rendering import parameters_words
-from sweeper.cost import candidates_over, over_dollars, rate_of, stored_axis
+from sweeper.answers.cost import candidates_over
 from sweeper.ranking import Candidate, Group, best_per_group
-from sweeper.repeats import gives_seeds, repeats_of
-from sweeper.settings import competitors
-from sweeper.space import WORKERS
+from sweeper.ranking.cost import over_dollars, stored_axis
+from sweeper.ranking.settings import competitors
 from sweeper.spec import DOLLARS
+from sweeper.spec.axes import WORKERS
+from sweeper.spec.repeats import gives_seeds
 from sweeper.store import Store, SweepRecord
 
 _MOST_TRIALS = 2000  # of a sweep whose trials are all ranked for a list: settings of many seeds, groups of other kinds
@@ -33,10 +34,10 @@ class Leader:
 
 def leaders_of(store: Store, sweep: SweepRecord) -> list[Leader] | None:
     """The winners by the sweep's own axis and threshold, best group by best group; None where that takes too long."""
-    rate = rate_of(sweep)
+    rate = sweep.spec.rate
     if sweep.over == DOLLARS and rate is None:
         return []
-    repeats = repeats_of(sweep.spec)
+    repeats = sweep.spec.repeats
     if sweep.group_by == (WORKERS,) and not gives_seeds(repeats):
         found: list[Candidate] = store.views.leaders(sweep.id, stored_axis(sweep.over), sweep.threshold)
         if sweep.over == DOLLARS and rate is not None:

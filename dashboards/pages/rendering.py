@@ -10,9 +10,8 @@ from starlette.responses import HTMLResponse
 from dashboards.figures.labels import plain
 from dashboards.pages.static_files import asset, plotly_address
 from dashboards.templates import page
-from sweeper.cli.durations import duration
-from sweeper.cli.tables import dollars, measure, parameter
-from sweeper.trial import TrialState
+from sweeper.answers.numbers import dollars, duration, measure, parameter
+from sweeper.plan.trial import TrialState
 
 _STATES = [state.value for state in TrialState]
 

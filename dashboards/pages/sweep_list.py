@@ -11,8 +11,8 @@ from starlette.responses import Response
 from dashboards.pages.leaders import Leaders
 from dashboards.pages.rendering import show
 from dashboards.paging import Paging
+from sweeper.plan.trial import TrialState
 from sweeper.store import Store
-from sweeper.trial import TrialState
 
 _PER_PAGE = 20
 

@@ -14,11 +14,11 @@ from dashboards.pages.rendering import show
 from dashboards.pages.sweep_list import shares
 from dashboards.pages.tables import Tables
 from dashboards.pages.view import View, view_of
-from sweeper.cli.tables import dollars
-from sweeper.cost import bill, rate_of
-from sweeper.following import mark_of
-from sweeper.space import WORKERS
+from sweeper.answers.cost import bill
+from sweeper.answers.numbers import dollars
+from sweeper.answers.progress import mark_of
 from sweeper.spec import OVER
+from sweeper.spec.axes import WORKERS
 from sweeper.store import Store, SweepRecord
 
 FIGURES: dict[str, tuple[str, str]] = {
@@ -45,7 +45,7 @@ def routes(store: Store, tables: Tables) -> APIRouter:
     @routes.get("/sweeps/{reference}")
     def sweep_page(reference: str, view: Looked) -> Response:
         sweep = store.find_sweep(reference)
-        rate = rate_of(sweep) if view.rate is None else view.rate
+        rate = sweep.spec.rate if view.rate is None else view.rate
         answer = tables.best(sweep, view) if sweep.trials else None
         losses = store.views.loss_range(sweep.id)
         return show(
@@ -72,7 +72,7 @@ def routes(store: Store, tables: Tables) -> APIRouter:
     @routes.get("/sweeps/{reference}/cost.json")
     def cost(reference: str, view: Looked) -> Response:
         sweep = store.find_sweep(reference)
-        rate = rate_of(sweep) if view.rate is None else view.rate
+        rate = sweep.spec.rate if view.rate is None else view.rate
         return JsonAnswer({"dollars": None if rate is None else dollars(bill_of(store, sweep, rate))})
 
     return routes
@@ -98,7 +98,7 @@ def _span(losses: tuple[float, float] | None, threshold: float | None) -> dict[s
 
 
 def _figures(sweep: SweepRecord) -> list[dict[str, Any]]:
-    space = (sweep.spec or {}).get("space", {})
+    space = (sweep.spec.written or {}).get("space", {})
     many = len(space) > 3
     left_out = set() if many or sweep.spec is None else {"coordinates"}
     return [

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from dashboards.frames import TrialTable, trial_table
 from dashboards.pages.view import View
-from sweeper.cli.answers import best_answer
+from sweeper.answers.best import best_answer
 from sweeper.store import Store, SweepRecord
 
 Made = TypeVar("Made")
@@ -37,7 +37,7 @@ class Tables:
         )
 
     def best(self, sweep: SweepRecord, view: View) -> dict[str, Any]:
-        """The answer of `sweeper best`; see `sweeper.cli.answers.best_answer`."""
+        """The answer of `sweeper best`; see `sweeper.answers.sweeps.best_answer`."""
         return self._once(
             ("best", sweep.id, view.over, view.threshold, view.oversubscribed, view.rate),
             sweep,

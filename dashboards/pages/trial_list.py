@@ -12,10 +12,10 @@ from starlette.responses import RedirectResponse, Response
 from dashboards.pages.rendering import show
 from dashboards.pages.view import MOST_CURVES, View, view_of
 from dashboards.paging import Paging
-from sweeper.space import WORKERS
+from sweeper.plan.trial import TrialState
+from sweeper.spec.axes import WORKERS
 from sweeper.store import Store
 from sweeper.store.views import ORDERS
-from sweeper.trial import TrialState
 
 _PER_PAGE = 50
 _OWN = {"state", "page", "order", "descending", "threshold", "over", "dollars_per_worker_hour", "oversubscribed"}

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from dashboards.pages.log_tail import tail
 from dashboards.pages.rendering import show
-from sweeper.curve import LossPoint
+from sweeper.ranking.curve import LossPoint
 from sweeper.store import AttemptRecord, GangRecord, Store
 
 _TRIAL = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4,}\b")

@@ -8,8 +8,12 @@ from typing import Any
 
 import click
 
-from sweeper.cli.answers import best_answer
-from sweeper.cli.options import (
+from sweeper.answers.best import best_answer
+from sweeper.answers.certainty_words import interval_words, separation_lines, words_of
+from sweeper.answers.numbers import dollars, measure, parameter
+from sweeper.cli.printing import measures_of, print_table
+from sweeper.cli.server import Server, server_options
+from sweeper.options import (
     json_option,
     over_option,
     oversubscribed_option,
@@ -18,9 +22,6 @@ from sweeper.cli.options import (
     store_option,
     threshold_option,
 )
-from sweeper.cli.server import Server, server_options
-from sweeper.cli.standing_words import interval_words, print_extremes, separation_lines, words_of
-from sweeper.cli.tables import measure, measures_of, parameter, print_table
 from sweeper.store.store import open_store
 
 
@@ -136,3 +137,26 @@ def _rule(answer: Mapping[str, Any]) -> str:
     seeds = " with all seeds" if any(winner["repeats"] > 1 for winner in winners) else ""
     limit = parameter(answer["threshold"])
     return f"Qualified are the trials whose minimum loss is at most the threshold {limit}{seeds}.{guess}"
+
+
+def print_extremes(answer: Mapping[str, Any]) -> None:
+    """The cheapest and the fastest setting side by side, where a price is known."""
+    cheapest, fastest = answer["cheapest"], answer["fastest"]
+    if not (cheapest and fastest):
+        return
+    click.echo()
+    names = list(dict.fromkeys([*cheapest["parameters"], *fastest["parameters"]]))
+    rows = [
+        [
+            what,
+            *(parameter(one["parameters"].get(name)) for name in names),
+            measure(one["area_dollars"]),
+            measure(one["area_seconds"]),
+            dollars(one["dollars"]),
+            measure(one["seconds"]),
+        ]
+        for what, one in (("cheapest", cheapest), ("fastest", fastest))
+    ]
+    rate = answer["dollars_per_worker_hour"]
+    headers = [f"at ${parameter(rate)} per worker and hour", *names, "area over dollars", "area over seconds"]
+    print_table([*headers, "training cost", "seconds"], rows, left=headers[:1])

@@ -7,12 +7,13 @@ from contextlib import closing
 from typing import Any
 
 import click
-from rich.console import Console
 
-from sweeper.checking import check_answer, sample_derived, spec_of_check
-from sweeper.cli.executing import Execution, execute, execution_options, prepare
-from sweeper.cli.options import json_option, print_json, store_option
-from sweeper.cli.tables import measure, parameter, print_table
+from sweeper.answers.check import check_answer, sample_derived, spec_of_check
+from sweeper.answers.numbers import measure, parameter
+from sweeper.cli.executing import audience_of, execution_options
+from sweeper.cli.printing import print_table
+from sweeper.execution import Execution, execute, prepare
+from sweeper.options import json_option, print_json, store_option
 from sweeper.store import open_store
 
 
@@ -30,7 +31,7 @@ def check(sweep: str, sample: int, seed: int, execution: Execution, store_url: s
         derived = sample_derived(store, found, sample, seed)
         trials, spec = [trial.planned for trial in derived], spec_of_check(found)
         prepare(trials, execution)
-        checked = execute(store, trials, execution, Console(stderr=as_json), lambda: store.add_sweep(spec, trials))
+        checked = execute(store, trials, execution, audience_of(as_json), lambda: store.add_sweep(spec, trials))
         answer = check_answer(store, found, derived, checked)
     if as_json:
         print_json(answer)

@@ -8,8 +8,8 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from sweeper.cli.options import json_option, print_json, store_option
-from sweeper.doctor import CHECKS, Finding
+from sweeper.answers.doctor import CHECKS, Finding
+from sweeper.options import json_option, print_json, store_option
 
 _COLOURS = {"ok": "green", "absent": "yellow", "failed": "red"}
 _WIDTH = 8

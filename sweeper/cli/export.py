@@ -6,9 +6,9 @@ from contextlib import closing
 
 import click
 
-from sweeper.cli.options import json_option, print_json, store_option
 from sweeper.interchange.exporting import export_format, write_export
 from sweeper.interchange.formats import SWEEP_FORMATS
+from sweeper.options import json_option, print_json, store_option
 from sweeper.store.archives import read_archive
 from sweeper.store.store import open_store
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
-from sweeper.cli.executing import Execution, execution_options, resume_sweep
-from sweeper.cli.options import json_option, overrides_option, store_option
+from sweeper.cli.executing import audience_of, conclude, execution_options
 from sweeper.errors import SpecError
+from sweeper.execution import Execution, resume_sweep
+from sweeper.options import json_option, overrides_option, store_option
 from sweeper.plan import plan
-from sweeper.spec_file import load_spec
+from sweeper.spec.file import load_spec
 from sweeper.store import open_store
 
 
@@ -48,4 +49,5 @@ def extend(
             new, sweep_id = len(store.extend(found.id, trials)), found.id
             click.echo(f"sweep {sweep_id}: {new} new trials, {len(trials) - new} that it has already", err=True)
 
-        resume_sweep(store, found.id, execution, as_json, added=trials, change=add)
+        found = resume_sweep(store, found.id, execution, audience_of(as_json), added=trials, change=add)
+        conclude(store, found, as_json)

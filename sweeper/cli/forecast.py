@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
-from sweeper.cli.forecast_answer import forecast_answer
-from sweeper.cli.options import json_option, over_option, print_json, rate_option, store_option, threshold_option
-from sweeper.cli.standing_words import interval_words
-from sweeper.cli.tables import dollars, measure, parameter, print_table
-from sweeper.space import WORKERS
+from sweeper.answers.certainty_words import interval_words
+from sweeper.answers.forecast import forecast_answer
+from sweeper.answers.numbers import dollars, measure, parameter
+from sweeper.cli.printing import print_table
+from sweeper.options import json_option, over_option, print_json, rate_option, store_option, threshold_option
+from sweeper.spec.axes import WORKERS
 from sweeper.store.store import open_store
 
 _MOST_WORKERS = 1_000_000

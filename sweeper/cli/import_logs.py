@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from sweeper.cli.answers import import_answer, sweep_import_answer
-from sweeper.cli.options import json_option, print_json, store_option
+from sweeper.answers.imports import import_answer, sweep_import_answer
 from sweeper.errors import SpecError
 from sweeper.interchange import FORMATS, Ignored, Keys, LoggedTrial, read_trials, store_trials
 from sweeper.interchange.exporting import target_path
 from sweeper.interchange.foreign import RUNS_READERS, ForeignOptions
 from sweeper.interchange.formats import SWEEP_FORMATS
 from sweeper.interchange.sources import SweepSource, find_source, store_sweeps
+from sweeper.options import json_option, print_json, store_option
 from sweeper.store.store import Store, open_store
 
 _SHOWN_LINES = 3

@@ -7,9 +7,9 @@ from datetime import datetime
 
 import click
 
-from sweeper.cli.answers import list_answer
-from sweeper.cli.options import json_option, print_json, store_option
-from sweeper.cli.tables import print_table
+from sweeper.answers.sweeps import list_answer
+from sweeper.cli.printing import print_table
+from sweeper.options import json_option, print_json, store_option
 from sweeper.store.store import open_store
 
 

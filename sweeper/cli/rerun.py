@@ -6,11 +6,12 @@ from contextlib import closing
 
 import click
 
-from sweeper.cli.executing import Execution, execution_options, resume_sweep
-from sweeper.cli.options import json_option, store_option
+from sweeper.cli.executing import audience_of, conclude, execution_options
 from sweeper.errors import NotFoundError
+from sweeper.execution import Execution, resume_sweep
+from sweeper.options import json_option, store_option
+from sweeper.plan.trial import TrialState
 from sweeper.store import open_store
-from sweeper.trial import TrialState
 
 
 @click.command()
@@ -33,11 +34,12 @@ def rerun(
         found = store.find_sweep(sweep)
         if not found.states.get(TrialState.FAILED):
             raise NotFoundError(f"sweep {found.id}: no trial of it has failed", "nothing is to be run again")
-        resume_sweep(
+        found = resume_sweep(
             store,
             found.id,
             execution,
-            as_json,
+            audience_of(as_json),
             states=[TrialState.PENDING, TrialState.RUNNING, TrialState.FAILED],
             change=lambda: store.try_failed_again(found.id),
         )
+        conclude(store, found, as_json)

@@ -6,8 +6,9 @@ from contextlib import closing
 
 import click
 
-from sweeper.cli.executing import Execution, execution_options, resume_sweep
-from sweeper.cli.options import json_option, store_option
+from sweeper.cli.executing import audience_of, conclude, execution_options
+from sweeper.execution import Execution, resume_sweep
+from sweeper.options import json_option, store_option
 from sweeper.store import open_store
 
 
@@ -23,4 +24,5 @@ def resume(sweep: str, execution: Execution, store_url: str, as_json: bool) -> N
     """
     with closing(open_store(store_url, create=False)) as store:
         found = store.find_sweep(sweep)
-        resume_sweep(store, found.id, execution, as_json)
+        found = resume_sweep(store, found.id, execution, audience_of(as_json))
+        conclude(store, found, as_json)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import click
-from pydantic import ValidationError
-from rich.console import Console
 
-from sweeper.cli.executing import Execution, conclude, execute, execution_options, prepare
-from sweeper.cli.options import json_option, overrides_option, store_option
-from sweeper.errors import RepeatedError
-from sweeper.plan import outermost, plan
-from sweeper.spec import SweepSpec
-from sweeper.spec_file import load_spec
-from sweeper.store import Store, SweepRecord, open_store
+from sweeper.cli.executing import audience_of, conclude, execution_options
+from sweeper.execution import Execution, run_spec
+from sweeper.options import json_option, overrides_option, store_option
+from sweeper.spec.file import load_spec
+from sweeper.store import open_store
 
 
 @click.command()
@@ -39,35 +35,6 @@ def run(
     running trials (or see --finish-running), keeps all that was recorded, and exits with 130; `sweeper resume` goes on.
     """
     spec = load_spec(spec_path, overrides)
-    trials = plan(spec)
-    needed = [*trials, *outermost(spec)] if spec.search.learns else trials
-    prepare(needed, execution)
     with closing(open_store(store_url)) as store:
-        if not again:
-            refuse_repetition(store, spec)
-        console = Console(stderr=as_json)
-        sweep = execute(store, needed, execution, console, lambda: store.add_sweep(spec, trials))
+        sweep = run_spec(store, spec, execution, audience_of(as_json), again=again)
         conclude(store, sweep, as_json)
-
-
-def refuse_repetition(store: Store, spec: SweepSpec) -> None:
-    """See that the store has no sweep of this spec.
-
-    Raises:
-        RepeatedError: it has, and how far that one is.
-    """
-    same = next((sweep for sweep in store.sweeps() if sweep.name == spec.name and _spec_of(sweep) == spec), None)
-    if same:
-        left = f"`sweeper resume {same.id}` goes on with it, " if same.ended < same.total else ""
-        raise RepeatedError(
-            f"spec: sweep {same.id} of {store.name} has the same one, and {same.ended} of its {same.total} trials "
-            "have ended",
-            f"{left}`sweeper best {same.id}` shows it, --again makes another",
-        )
-
-
-def _spec_of(sweep: SweepRecord) -> SweepSpec | None:
-    """The spec of a sweep, with what fields that came later stand for; None where it has none that is one now."""
-    with suppress(ValidationError):
-        return SweepSpec.model_validate(sweep.spec) if sweep.spec else None
-    return None

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from sweeper.cli.answers import ORDERS, show_answer
-from sweeper.cli.options import json_option, print_json, rate_option, store_option
-from sweeper.cli.tables import dollars, measure, measures_of, parameter, print_table
+from sweeper.answers.numbers import dollars, measure, parameter
+from sweeper.answers.sweeps import ORDERS, show_answer
+from sweeper.cli.printing import measures_of, print_table
+from sweeper.options import json_option, print_json, rate_option, store_option
 from sweeper.store.store import open_store
 
 _SHOWN_TRIALS = 3

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import click
 
-from sweeper.cli.options import json_option, print_json, store_option
 from sweeper.cli.server import Server, server_options
 from sweeper.errors import UsageError
-from sweeper.owner import is_gone
+from sweeper.gangs.process_identity import is_gone
+from sweeper.options import json_option, print_json, store_option
 from sweeper.paths import logs_folder
+from sweeper.plan.trial import TrialState
 from sweeper.store import Store, open_store
-from sweeper.trial import TrialState
 
 _WAIT_S, _PAUSE_S = 120.0, 0.5
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
-from sweeper.cli.options import json_option, overrides_option, print_json
 from sweeper.cli.server import Server, server_options
+from sweeper.guides.samplers import first_points
+from sweeper.options import json_option, overrides_option, print_json
 from sweeper.plan import plan
-from sweeper.spec_file import load_spec
+from sweeper.spec.file import load_spec
 
 
 @click.command()
@@ -27,7 +28,7 @@ def submit(spec_path: Path, overrides: tuple[str, ...], key: str | None, server:
     Returns at once; `sweeper watch` follows it.
     """
     spec = load_spec(spec_path, overrides)
-    plan(spec)  # what is wrong with it is said here already, with this file's name
+    plan(spec, first_points)  # what is wrong with it is said here already, with this file's name
     with server.client() as client:
         answer = client.submit(spec.model_dump(mode="json", exclude_unset=True), key or secrets.token_hex(16))
     if as_json:

@@ -10,13 +10,13 @@ from typing import Any
 import click
 from rich.console import Console
 
-from sweeper.cli.answers import best_answer
+from sweeper.answers.best import best_answer
+from sweeper.answers.numbers import about
+from sweeper.answers.progress import Follower, is_over
 from sweeper.cli.best import print_groups
-from sweeper.cli.durations import about
-from sweeper.cli.options import json_option, print_json, store_option
 from sweeper.cli.server import Server, server_options
 from sweeper.errors import ServerError, StoreError
-from sweeper.following import Follower, is_over
+from sweeper.options import json_option, print_json, store_option
 from sweeper.store import Store, open_store
 
 _LOOK_S = 0.5

@@ -18,13 +18,13 @@ from typing import Any
 
 from engine import rank
 from engine.protocol import Ended, Event, Failed, Ready, Started
-from sweeper.command import CommandConfig
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.mpi_job import MpiJob, tail
 from sweeper.gangs.reports import Reports
 from sweeper.gangs.watchdog import Watchdog
 from sweeper.reporting import KEY, MARK, TRIAL_VARIABLE
+from sweeper.spec.command import CommandConfig
 
 _PORTS = range(20_000, 30_000)
 _HOST = "127.0.0.1"  # a gang sits on one host

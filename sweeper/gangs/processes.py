@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import psutil
 
 from engine.shared_memory import mapped_segments, remove_segments
-from sweeper.owner import is_gone, this_machine, this_process
+from sweeper.gangs.process_identity import is_gone, this_machine, this_process
 
 OWNER_VARIABLE = "SWEEPER_GANG_OF"
 

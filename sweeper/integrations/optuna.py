@@ -24,11 +24,11 @@ from optuna.pruners import BasePruner
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState as State
 
-from sweeper.curve import LossPoint, minimum_loss, summarize
-from sweeper.curve import area as area_of
-from sweeper.pruning import AreaPruner as AreaBound
+from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
-from sweeper.trial import TrialState
+from sweeper.ranking.area_bound import AreaPruner as AreaBound
+from sweeper.ranking.curve import LossPoint, minimum_loss, summarize
+from sweeper.ranking.curve import area as area_of
 
 _STEPS_A_SECOND = 1000  # Optuna's steps are whole numbers
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 
-from sweeper.curve import LossPoint, summarize
-from sweeper.pruning import AreaPruner
+from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
-from sweeper.trial import TrialState
+from sweeper.ranking.area_bound import AreaPruner
+from sweeper.ranking.curve import LossPoint, summarize
 
 
 class AreaScheduler(FIFOScheduler):

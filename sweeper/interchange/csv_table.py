@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sweeper.interchange.base import Ignored, Keys, Line, Reading
-from sweeper.interchange.names import find_places, read_named
+from sweeper.interchange.column_names import find_places, read_named
 from sweeper.interchange.numbers import parse_number
 
 _DELIMITERS = (",", "\t", ";", " ")

@@ -16,10 +16,10 @@ from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from sweeper.curve import LossPoint
 from sweeper.errors import DocumentError
 from sweeper.interchange.numbers import shorten
-from sweeper.names import checked_name
+from sweeper.ranking.curve import LossPoint
+from sweeper.spec.sweep_name import checked_name
 from sweeper.store.archived import ArchivedAttempt, ArchivedSweep, ArchivedTrial
 from sweeper.store.records import AttemptRecord, EvaluationRecord, TrialRecord
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sweeper.curve import CurveSummary, summarize
 from sweeper.errors import SpecError
 from sweeper.interchange.base import Keys
 from sweeper.interchange.log import LossLog, read_log
 from sweeper.interchange.parameters import trial_parameters
-from sweeper.names import LATEST, LONGEST, checked_name, is_unshown
+from sweeper.ranking.curve import CurveSummary, summarize
+from sweeper.spec.sweep_name import LATEST, LONGEST, checked_name, is_unshown
 from sweeper.store.store import Store
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from sweeper.interchange.base import Keys, Line, Reading
-from sweeper.interchange.names import read_named
+from sweeper.interchange.column_names import read_named
 
 
 class JsonLinesReader:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from sweeper.interchange.base import Keys, Line, Reading
-from sweeper.interchange.names import read_named
+from sweeper.interchange.column_names import read_named
 
 _SEPARATOR = re.compile(r"[,;\t]")
 

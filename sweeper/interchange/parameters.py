@@ -11,9 +11,9 @@ from typing import Any
 
 from sweeper.errors import SpecError
 from sweeper.interchange.numbers import parse_number
-from sweeper.space import WORKERS
 from sweeper.spec import sweepable_fields
-from sweeper.spec_file import split_assignment
+from sweeper.spec.axes import WORKERS
+from sweeper.spec.file import split_assignment
 
 _COUNTS = (WORKERS, "batch_size", "global_batch_size")
 _LARGEST_COUNT = 2**31 - 1  # the store's integers

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sweeper.errors import LogFormatError
 from sweeper.interchange.base import Keys, Line, LogReader, Reading
-from sweeper.interchange.names import USUAL_NAMES, find_name
+from sweeper.interchange.column_names import USUAL_NAMES, find_name
 from sweeper.interchange.numbers import shorten
 from sweeper.interchange.recognition import READERS
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from sweeper.errors import DocumentError, SpecError
 from sweeper.interchange.foreign import RUNS_READERS, ForeignOptions
 from sweeper.interchange.formats import SWEEP_FORMATS, IncomingSweep, SweepFormat
-from sweeper.names import checked_name
+from sweeper.spec.sweep_name import checked_name
 from sweeper.store import Store
 from sweeper.store.archives import Restored, restore
 

@@ -11,7 +11,7 @@ import threading
 from typing import IO
 
 from sweeper.errors import NotFoundError, StoreError
-from sweeper.owner import is_gone
+from sweeper.gangs.process_identity import is_gone
 from sweeper.paths import make_logs_folder, scheduler_log
 from sweeper.service.policy import INTERRUPTED, NOTED, POLICY_VARIABLE, STORE_VARIABLE, Policy
 from sweeper.store import Store
@@ -107,7 +107,7 @@ class Runner:
         """Have a scheduler run the sweep; its exit code. Raises OSError where none can be started."""
         # Not on the command line, which others may read: a store's URL may have a password.
         environment = {**os.environ, STORE_VARIABLE: self._url, POLICY_VARIABLE: self._policy.to_json()}
-        command = [sys.executable, "-m", "sweeper.service.scheduling", sweep_id]
+        command = [sys.executable, "-m", "sweeper.service.sweep_process", sweep_id]
         path = scheduler_log(sweep_id)
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as log:

@@ -7,13 +7,14 @@ import json
 from typing import Any
 
 from engine.config import is_factory
-from sweeper.command import CommandConfig
 from sweeper.errors import AccessError, SpecError
 from sweeper.gangs.machine import local_capacity
+from sweeper.guides.samplers import first_points
 from sweeper.plan import outermost, plan
-from sweeper.seating import check_seating
+from sweeper.scheduling.admission import check_seating
 from sweeper.service.policy import Policy
 from sweeper.spec import SweepSpec, parse_spec
+from sweeper.spec.command import CommandConfig
 from sweeper.store import Store
 
 
@@ -34,7 +35,7 @@ def submit(store: Store, written: Any, key: str, policy: Policy) -> tuple[str, b
         raise SpecError(["spec: is nested too deeply to be one; see docs/spec.md"]) from None
     if not policy.allow_code:
         _check_code(spec)
-    trials = plan(spec)
+    trials = plan(spec, first_points)
     needed = [*trials, *outermost(spec)] if spec.search.learns else trials
     if not policy.ray_address:
         check_seating(needed, local_capacity(), oversubscribe=policy.oversubscribe)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sweeper.curve import LossPoint
+from sweeper.ranking.curve import LossPoint
 from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, TrialRecord
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Table, exists, insert, select, update
 
-from sweeper.curve import LossPoint
+from sweeper.ranking.curve import LossPoint
 from sweeper.store import rows, statements, tables
 from sweeper.store.archived import Archive, ArchivedAttempt, ArchivedSweep, ArchivedTrial
 from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, TrialRecord

@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import Connection, Table, exists, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from sweeper.curve import CurveSummary
 from sweeper.errors import LostTrialError
+from sweeper.plan.trial import TrialState, predecessors
+from sweeper.ranking.curve import CurveSummary
 from sweeper.store import statements, tables
 from sweeper.store.records import GangRecord
-from sweeper.trial import TrialState, predecessors
 
 _INSERT: dict[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from sweeper.plan.trial import TrialState
 from sweeper.store import statements, tables
 from sweeper.store.records import SchedulerRecord
-from sweeper.trial import TrialState
 
 LEASE = timedelta(seconds=60)
 LEFT_BEHIND = "its scheduler has gone"

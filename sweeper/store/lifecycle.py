@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
+from sweeper.plan.trial import TrialSpec, TrialState, predecessors
 from sweeper.store import statements, tables
-from sweeper.trial import TrialSpec, TrialState, predecessors
 
 
 def ask_to_stop(connection: Connection, sweep_id: str) -> int:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, case, func, select
 
-from sweeper.curve import LossPoint
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint
 from sweeper.store import rows, tables
 from sweeper.store.transactions import Transactions
-from sweeper.trial import TrialState
 
 
 class AttemptTime(NamedTuple):

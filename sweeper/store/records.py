@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from sweeper.plan.trial import TrialSpec, TrialState
 from sweeper.ranking import Candidate
-from sweeper.searching import search_of
-from sweeper.spec import Resources, parse_config
-from sweeper.trial import TrialSpec, TrialState
+from sweeper.spec import Resources, StoredSpec, parse_config
 
 
 @dataclass(frozen=True)
 class SweepRecord:
-    """A submitted sweep; `spec` is None for an imported one.
+    """A sweep, submitted or imported.
 
     `states` counts its trials by state, `begun` those that were ever attempted.
     """
@@ -23,7 +22,7 @@ class SweepRecord:
     id: str
     name: str
     origin: str
-    spec: dict[str, Any] | None
+    spec: StoredSpec
     threshold: float | None
     over: str
     group_by: tuple[str, ...]
@@ -39,7 +38,7 @@ class SweepRecord:
     @property
     def total(self) -> int:
         """The same with those that a search is still to add."""
-        return max(self.trials, search_of(self.spec).trials or 0)
+        return max(self.trials, self.spec.search.trials or 0)
 
     @property
     def ended(self) -> int:
@@ -75,7 +74,7 @@ class SubmissionRecord:
 
 @dataclass(frozen=True)
 class SchedulerRecord:
-    """Whoever claims trials: the process that it is, as `sweeper.owner` writes that down, and the end of its lease."""
+    """Whoever claims trials: its process, as `sweeper.gangs.process_identity` names it, and the end of its lease."""
 
     id: str
     host: str

@@ -11,10 +11,11 @@ from typing import Any
 import orjson
 from sqlalchemy import RowMapping
 
-from sweeper.curve import LossPoint
+from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
+from sweeper.ranking.curve import LossPoint
+from sweeper.spec import StoredSpec
 from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, SweepRecord, TrialRecord
-from sweeper.trial import TrialState
 
 # Digits as zeros, all else as spaces: so many in a row may be a whole number beyond 64 bits, which orjson has not.
 _DIGITS = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
@@ -28,7 +29,7 @@ def sweep_record(row: RowMapping, states: Mapping[TrialState, int], begun: int) 
         id=row["id"],
         name=row["name"],
         origin=row["origin"],
-        spec=row["spec"],
+        spec=StoredSpec.read(row["spec"]),
         threshold=row["threshold"],
         over=row["over"],
         group_by=tuple(row["group_by"]),

@@ -22,9 +22,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DatabaseError, IntegrityError
 
-from sweeper.curve import LossPoint
+from sweeper.plan.trial import TrialSpec, TrialState, predecessors
+from sweeper.ranking.curve import LossPoint
 from sweeper.store import tables
-from sweeper.trial import TrialSpec, TrialState, predecessors
 
 
 def trial_id(sweep_id: str, trial: TrialSpec) -> str:

@@ -10,12 +10,13 @@ from typing import Any
 
 from sqlalchemy import Engine, RowMapping, Select, insert, select
 
-from sweeper.collecting import collection_paused
-from sweeper.curve import CurveSummary, LossPoint
 from sweeper.errors import NotFoundError
+from sweeper.plan.trial import TrialSpec, TrialState
 from sweeper.ranking import Candidate
+from sweeper.ranking.curve import CurveSummary, LossPoint
 from sweeper.spec import SweepSpec
 from sweeper.store import attempts, leases, lifecycle, rows, statements, sweeps, tables
+from sweeper.store.collecting import collection_paused
 from sweeper.store.connection import connect, hidden
 from sweeper.store.progress import Progress
 from sweeper.store.records import (
@@ -29,7 +30,6 @@ from sweeper.store.records import (
 from sweeper.store.submissions import Submissions
 from sweeper.store.transactions import Transactions
 from sweeper.store.views import Views
-from sweeper.trial import TrialSpec, TrialState
 
 DEFAULT_URL = "sqlite:///sweeper.db"
 
@@ -203,7 +203,7 @@ class Store:
     # Who runs what
 
     def add_scheduler(self, host: str, process: str) -> str:
-        """Begin a lease of a minute for a process on a host, in the words of `sweeper.owner`; its id."""
+        """Begin a lease of a minute for a process on a host, as `sweeper.gangs.process_identity` names them; its id."""
         scheduler_id = secrets.token_hex(6)
         self._write(
             lambda connection: leases.add_scheduler(connection, scheduler_id, host, process),

@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, exists, func, insert, select, update
 
 from sweeper.errors import SubmissionError
+from sweeper.plan.trial import TrialSpec, TrialState
 from sweeper.spec import SweepSpec
 from sweeper.store import sweeps, tables
 from sweeper.store.records import SubmissionRecord
 from sweeper.store.transactions import Transactions
-from sweeper.trial import TrialSpec, TrialState
 
 _OPEN = (TrialState.PENDING, TrialState.RUNNING)
 

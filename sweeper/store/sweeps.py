@@ -9,13 +9,13 @@ from typing import Any
 
 from sqlalchemy import Connection, exists, insert, select
 
-from sweeper.curve import CurveSummary, LossPoint
 from sweeper.errors import NotFoundError
-from sweeper.names import LATEST
+from sweeper.plan.trial import TrialSpec, TrialState
+from sweeper.ranking.curve import CurveSummary, LossPoint
 from sweeper.spec import SweepSpec
+from sweeper.spec.sweep_name import LATEST
 from sweeper.store import rows, statements, tables
 from sweeper.store.records import SweepRecord
-from sweeper.trial import TrialSpec, TrialState
 
 Curve = tuple[dict[str, Any], str, Sequence[LossPoint], CurveSummary]
 

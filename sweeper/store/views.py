@@ -8,11 +8,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, select
 
+from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
 from sweeper.store import rows, statements, tables
 from sweeper.store.records import TrialRecord
 from sweeper.store.transactions import Transactions
-from sweeper.trial import TrialState
 
 Version = tuple[tuple[str, int, int, int], ...]  # state, trials, attempts and points of each
 _AT_ONCE = 500  # values in one statement; SQLite takes a limited number

@@ -16,12 +16,12 @@ import pytest
 from engine.config import TrainingConfig
 from engine.protocol import Ended, Failed, Point, Ready, Started
 from engine.shared_memory import mapped_segments
-from sweeper.command import CommandConfig
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Capacity, Executor, Job, JobEvent, Seats
 from sweeper.gangs.local import LocalExecutor
 from sweeper.gangs.ray import RayExecutor
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor
+from sweeper.spec.command import CommandConfig
 from tests.processes import eventually, processes_with
 
 TAG = "SWEEPER_TEST_TAG"

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from sweeper.cli.answers import best_answer
+from sweeper.answers.best import best_answer
 from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
 from sweeper.spec import parse_spec
 from sweeper.store import Store, open_store
 from sweeper.store.connection import SCHEMA_HEAD
-from sweeper.trial import TrialState
 
 KEPT = Path(__file__).parent / "kept"
 VERSIONS = sorted(path.stem for path in KEPT.glob("*.sql"))
@@ -59,6 +59,6 @@ def test_an_old_sweep_is_ranked_and_goes_on(store: Store) -> None:
 
 def test_its_trials_are_those_that_its_spec_gives_today(store: Store) -> None:
     (sweep,) = store.sweeps()
-    keys = [trial.key for trial in plan(parse_spec(sweep.spec))]
+    keys = [trial.key for trial in plan(parse_spec(sweep.spec.written))]
     assert [f"{sweep.id}-{key}" for key in keys] == [trial.id for trial in store.trials(sweep.id)]
     store.close()

@@ -16,14 +16,14 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sweeper.curve import LossPoint, summarize
 from sweeper.errors import NotFoundError, StoreError
 from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import SweepSpec, parse_spec
 from sweeper.store import EvaluationRecord, GangRecord, Store, open_store
 from sweeper.store.connection import connect
 from sweeper.store.tables import metadata
-from sweeper.trial import TrialState
 from tests.contracts.together import PROCESSES, Together, claim_all, open_and_add
 
 EXTREMES = [
@@ -85,9 +85,9 @@ class TestStore:
         sweep_id, _ = added(store, spec)
         (record,) = store.sweeps()
         assert (record.id, record.name, record.origin) == (sweep_id, "Größe 寸法", "run")
-        assert record.spec is not None
-        assert parse_spec(record.spec) == spec
-        assert list(record.spec["space"]) == ["batch_size", "learning_rate"], "the order of the plan"
+        assert record.spec.written is not None
+        assert parse_spec(record.spec.written) == spec
+        assert list(record.spec.written["space"]) == ["batch_size", "learning_rate"], "the order of the plan"
         assert (record.threshold, record.over, record.group_by) == (0.1 + 0.2, "images", ("batch_size", "workers"))
         assert before <= record.created_at <= datetime.now(UTC)
         assert record.created_at.utcoffset() == timedelta(0)
@@ -456,7 +456,7 @@ class TestStore:
             ],
         )
         record = store.find_sweep("logs")
-        assert (record.id, record.origin, record.spec) == (sweep_id, "import", None)
+        assert (record.id, record.origin, record.spec.written) == (sweep_id, "import", None)
         assert (record.over, record.group_by, record.threshold) == ("seconds", ("workers",), None)
         first, second = store.trials(sweep_id)
         assert (first.state, first.parameters, first.workers) == (

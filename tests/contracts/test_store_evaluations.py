@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from sweeper.curve import summarize
 from sweeper.errors import StoreError
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import summarize
 from sweeper.store import EvaluationRecord, Store
-from sweeper.trial import TrialState
 from tests.contracts.test_store import EXTREMES, added, bits, curve, mine
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from sweeper.curve import LossPoint, summarize
 from sweeper.errors import StoreError
 from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import parse_spec
 from sweeper.store import open_store
-from sweeper.trial import TrialState
 from tests.contracts.databases import postgres_server
 
 BATCH = 1000

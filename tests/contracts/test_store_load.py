@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from sweeper.curve import LossPoint
 from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint
 from sweeper.spec import parse_spec
 from sweeper.store import Store, open_store
-from sweeper.trial import TrialState
 from tests.contracts.together import CLAIMERS, WRITERS, Together, claim_all, processes, reported, run_all
 
 

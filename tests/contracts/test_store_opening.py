@@ -17,14 +17,14 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, select, text
 
-from sweeper.curve import LossPoint, summarize
 from sweeper.errors import StoreError
 from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import parse_spec
 from sweeper.store import GangRecord, open_store
 from sweeper.store.connection import SCHEMA_HEAD, connect
 from sweeper.store.tables import metadata
-from sweeper.trial import TrialState
 from tests.contracts.together import PROCESSES, Together, open_and_add
 
 

@@ -10,17 +10,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sweeper.curve import LossPoint, summarize
 from sweeper.errors import StoreError
 from sweeper.plan import plan
-from sweeper.scheduler import Scheduler
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
+from sweeper.scheduling.scheduler import Scheduler
 from sweeper.spec import parse_spec
 from sweeper.store import EvaluationRecord, GangRecord, Store, open_store, transactions
-from sweeper.trial import TrialState
 from tests.contracts.cutting import cutting
 from tests.contracts.databases import PostgresServer, postgres_server
 from tests.contracts.together import Together, reported, run_all
-from tests.sweeper.scripted import ScriptedExecutor, Watcher
+from tests.sweeper.scheduling.scripted import ScriptedExecutor, Watcher
 
 ENDS = (signal.SIGINT, signal.SIGQUIT)  # closed properly, or as if it had crashed
 

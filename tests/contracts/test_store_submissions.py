@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sweeper.curve import LossPoint, summarize
 from sweeper.errors import SubmissionError
 from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import SweepSpec, parse_spec
 from sweeper.store import Store, open_store
-from sweeper.trial import TrialState
 
 SPEC = parse_spec({"name": "handed in", "space": {"batch_size": [16, 32], "workers": [1, 2]}})
 PROBLEM = {"kind": "seating", "message": "space.workers: 2 cannot be seated", "remedy": "keep to at most 1 workers"}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from sweeper.curve import summarize
+from sweeper.plan.trial import TrialState
 from sweeper.ranking import best_per_group
+from sweeper.ranking.curve import summarize
 from sweeper.store import Store, SweepRecord, TrialRecord
-from sweeper.trial import TrialState
 from tests.dashboards.sweeps import Result, curve, diverging, run, submit
 
 SPACE = {"batch_size": [16, 32], "learning_rate": [0.1, 0.5], "workers": [1, 2, 4]}

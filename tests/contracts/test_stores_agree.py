@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from dashboards.frames import curve_table, trial_table
-from sweeper.cli.answers import best_answer, show_answer
-from sweeper.curve import LossPoint, summarize
+from sweeper.answers.best import best_answer
+from sweeper.answers.sweeps import show_answer
 from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import parse_spec
 from sweeper.store import EvaluationRecord, Store, open_store
-from sweeper.trial import TrialState
 from tests.contracts.databases import PostgresServer
 
 SPEC = {

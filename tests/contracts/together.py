@@ -8,11 +8,11 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
-from sweeper.curve import LossPoint, summarize
 from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import parse_spec
 from sweeper.store import open_store
-from sweeper.trial import TrialState
 
 PROCESSES = 3
 CLAIMERS, WRITERS, BATCHES = 20, 32, 4

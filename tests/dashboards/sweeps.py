@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sweeper.curve import CurveSummary, LossPoint, summarize
+from sweeper.guides.samplers import first_points
 from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import CurveSummary, LossPoint, summarize
 from sweeper.spec import parse_spec
 from sweeper.store import EvaluationRecord, Store, SweepRecord, TrialRecord
-from sweeper.trial import TrialState
 
 # What becomes of a trial: its points, or a state that it ends in without any; None leaves it pending.
 Result = Sequence[LossPoint] | TrialState | None
@@ -49,7 +50,7 @@ def submit(store: Store, space: Mapping[str, Any], *, name: str = "sweep", repea
         "repeats": repeats,
     }
     spec = parse_spec(written)
-    return store.add_sweep(spec, plan(spec))
+    return store.add_sweep(spec, plan(spec, first_points))
 
 
 def end(store: Store, trial: TrialRecord, result: Result) -> None:

@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from dashboards.live import Message, Watches
-from sweeper.curve import LossPoint, summarize
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.store import Store
-from sweeper.trial import TrialState
 from tests.dashboards.sweeps import submit
 
 PATIENCE_S = 20.0

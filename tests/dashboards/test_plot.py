@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from sweeper.cli.main import main
-from sweeper.curve import summarize
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import summarize
 from sweeper.store import Store, SweepRecord
-from sweeper.trial import TrialState
 from tests.dashboards.sweeps import curve, evaluated, run, submit
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from engine.config import TrainingConfig
-from sweeper.command import CommandConfig
-from sweeper.names import is_unshown
 from sweeper.spec import SweepSpec, parse_spec
+from sweeper.spec.command import CommandConfig
+from sweeper.spec.sweep_name import is_unshown
 
 RATES = st.integers(1, 999).map(lambda thousandths: thousandths / 1000)
 

@@ -15,11 +15,11 @@ from dashboards.frames.positions import position
 from dashboards.pages.plots.parts import BAD, axis, dash, panel, safe, series
 from dashboards.pages.rendering import parameter_words
 from dashboards.thinning import thin
-from sweeper.cost import dollars_per_second
-from sweeper.curve import LossPoint
 from sweeper.errors import FigureError
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.cost import dollars_per_second
+from sweeper.ranking.curve import LossPoint
 from sweeper.store import Store, TrialRecord
-from sweeper.trial import TrialState
 
 _MOST_POINTS = 600  # of a curve: more than a line has pixels to show
 _MOST_GROUPS, _MOST_RUNNING = 8, 8  # curves that are drawn where none are chosen

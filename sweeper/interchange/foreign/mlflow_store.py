@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from sweeper.errors import DocumentError, LogFormatError
+from sweeper.interchange.column_names import find_name
 from sweeper.interchange.foreign.base import ForeignOptions
 from sweeper.interchange.foreign.recorded import RecordedRun, Value, new_sweep, trials_of
 from sweeper.interchange.formats.base import IncomingSweep
-from sweeper.interchange.names import find_name
 from sweeper.interchange.sqlite_file import has_tables, open_read_only
-from sweeper.trial import TrialState
+from sweeper.plan.trial import TrialState
 
 _LARGEST = 1.7976931348623157e308  # what MLflow writes for an infinity
 _STATES = {"FINISHED": None, "FAILED": TrialState.FAILED}  # all others have not come to their end

@@ -10,19 +10,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sweeper.curve import LossPoint, summarize
 from sweeper.errors import LogFormatError
 from sweeper.interchange.base import Line, Row
+from sweeper.interchange.column_names import find_name
 from sweeper.interchange.foreign.base import ForeignOptions
-from sweeper.interchange.foreign.names import accuracy_name, own_parameters, test_loss_name
+from sweeper.interchange.foreign.known_names import accuracy_name, own_parameters, test_loss_name
 from sweeper.interchange.importing import shown_name
 from sweeper.interchange.log import curve_points, in_order
-from sweeper.interchange.names import find_name
 from sweeper.interchange.parameters import named_parameters
-from sweeper.space import WORKERS
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
+from sweeper.spec.axes import WORKERS
 from sweeper.store.archived import ArchivedAttempt, ArchivedSweep, ArchivedTrial
 from sweeper.store.records import AttemptRecord, EvaluationRecord, TrialRecord
-from sweeper.trial import TrialState
 
 _SHOWN = 8  # names in a note
 

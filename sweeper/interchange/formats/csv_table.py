@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sweeper.curve import LossPoint
 from sweeper.errors import DocumentError
 from sweeper.interchange.document import head_document, read_head, read_trial, trial_document
 from sweeper.interchange.formats.base import IncomingSweep
 from sweeper.interchange.formats.json_document import begins, parse
 from sweeper.interchange.json_text import dump
+from sweeper.ranking.curve import LossPoint
 from sweeper.store.archived import Archive, ArchivedSweep, ArchivedTrial
 from sweeper.store.records import TrialRecord
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sweeper.curve import LossPoint
 from sweeper.errors import DocumentError
 from sweeper.interchange.document import BEGINNING, head_document, read_head, read_trial, trial_document
 from sweeper.interchange.formats.base import IncomingSweep
 from sweeper.interchange.json_text import dump, load, number_words
+from sweeper.ranking.curve import LossPoint
 from sweeper.store.archived import Archive, ArchivedSweep, ArchivedTrial
 
 _TRIALS = '"trials":['

@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sweeper.curve import LossPoint
 from sweeper.errors import DocumentError
 from sweeper.interchange.document import read_head, read_trial
 from sweeper.interchange.formats.base import IncomingSweep
 from sweeper.interchange.formats.json_document import parse, points_of_columns
 from sweeper.interchange.json_text import load
+from sweeper.ranking.curve import LossPoint
 from sweeper.store.archived import ArchivedSweep, ArchivedTrial
 
 # System attributes: of each study its sweep's id, and of one of them the head; of a trial what Optuna has no place for.

@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sweeper.curve import LossPoint
 from sweeper.interchange.document import head_document, trial_document
 from sweeper.interchange.formats.base import IncomingSweep
 from sweeper.interchange.formats.json_document import point_columns
@@ -36,6 +35,7 @@ from sweeper.interchange.formats.optuna_studies import (
 )
 from sweeper.interchange.json_text import dump
 from sweeper.interchange.sqlite_file import has_tables, open_read_only
+from sweeper.ranking.curve import LossPoint
 from sweeper.store.archived import Archive, ArchivedTrial
 from sweeper.store.records import TrialRecord
 
@@ -73,7 +73,7 @@ def _make_studies(archive: Archive, path: Path) -> dict[Group, int]:
     from optuna.storages import RDBStorage
     from optuna.study import StudyDirection
 
-    from sweeper.pruning.optuna import quiet_optuna
+    from sweeper.integrations.optuna_logging import quiet_optuna
 
     sweep = archive.sweep
     with tempfile.TemporaryDirectory() as folder, quiet_optuna():

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sweeper.interchange.formats.csv_table import cell
+from sweeper.plan.trial import TrialState
 from sweeper.store.archived import ArchivedSweep, ArchivedTrial
 from sweeper.store.records import TrialRecord
-from sweeper.trial import TrialState
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

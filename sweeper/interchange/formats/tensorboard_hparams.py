@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sweeper.interchange.formats.csv_table import cell
+from sweeper.plan.trial import TrialState
 from sweeper.store.archived import Archive, ArchivedTrial
-from sweeper.trial import TrialState
 
 _METRICS = ("loss", "accuracy", "test_loss", "seconds")
 

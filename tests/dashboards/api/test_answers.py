@@ -11,10 +11,10 @@ from starlette.testclient import TestClient
 
 from dashboards.answers import to_json
 from sweeper.cli.main import main
-from sweeper.curve import LossPoint
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint
 from sweeper.service import Policy
 from sweeper.store import Store, SweepRecord, TrialRecord
-from sweeper.trial import TrialState
 from tests.dashboards.client import client_of
 from tests.dashboards.sweeps import Result, curve, diverging, evaluated, run
 
@@ -108,7 +108,7 @@ def test_a_sweep_is_submitted_once_for_each_key(client: TestClient, store: Store
     assert client.post("/api/v1/sweeps", json={"spec": SPEC}).json()["sweep"] != first.json()["sweep"]
     shown = client.get(f"/api/v1/sweeps/{first.json()['sweep']}").json()
     assert (shown["name"], shown["state"], shown["submitted"], shown["problem"]) == (NAME, "pending", True, None)
-    assert shown["spec"] == store.find_sweep(shown["sweep"]).spec
+    assert shown["spec"] == store.find_sweep(shown["sweep"]).spec.written
 
 
 def test_code_is_run_only_where_the_server_was_started_so(store: Store) -> None:

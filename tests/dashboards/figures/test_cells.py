@@ -6,10 +6,10 @@ import pytest
 
 from dashboards.figures.cells import Cell, cell, grids
 from dashboards.frames import Outcome, TrialRow, trial_table
-from sweeper.curve import summarize
 from sweeper.errors import FigureError
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import summarize
 from sweeper.store import Store, TrialRecord
-from sweeper.trial import TrialState
 from tests.dashboards.sweeps import Result, curve, diverging, run
 
 

@@ -21,8 +21,8 @@ from dashboards.figures.curves import logarithmic, smooth, window_of
 from dashboards.figures.histogram import bar_labels, sorted_bars
 from dashboards.frames import accuracy_table, curve_table, trial_table
 from sweeper.errors import FigureError
+from sweeper.plan.trial import TrialState
 from sweeper.store import Store, SweepRecord, TrialRecord
-from sweeper.trial import TrialState
 from tests.dashboards.sweeps import Result, curve, diverging, evaluated, run
 
 SPACE: dict[str, Any] = {"batch_size": [16, 128], "learning_rate": [0.1, 0.5], "workers": [10, 2, 1]}

@@ -8,10 +8,10 @@ from matplotlib.text import Text
 from dashboards.csv_text import phases_csv
 from dashboards.figures import draw_phases
 from dashboards.frames import phase_table, trial_table
-from sweeper.curve import summarize
 from sweeper.errors import FigureError
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import summarize
 from sweeper.store import Store
-from sweeper.trial import TrialState
 from tests.dashboards.sweeps import curve, run, submit
 
 

@@ -10,8 +10,8 @@ from matplotlib.text import Text
 from dashboards.csv_text import scaling_csv
 from dashboards.figures import draw_scaling
 from dashboards.frames import ScalingTable, scaling_table, trial_table
-from sweeper.curve import LossPoint
 from sweeper.errors import FigureError
+from sweeper.ranking.curve import LossPoint
 from sweeper.store import Store, SweepRecord, TrialRecord
 from tests.dashboards.sweeps import Result, diverging, run
 

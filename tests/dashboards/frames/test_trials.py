@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from dashboards.frames import Outcome, TrialTable, accuracy_table, curve_table, trial_table
-from sweeper.curve import LossPoint, summarize
 from sweeper.errors import FigureError
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.store import GangRecord, Store, SweepRecord, TrialRecord
-from sweeper.trial import TrialState
 from tests.dashboards.sweeps import Result, curve, diverging, evaluated, run
 
 SPACE: dict[str, Any] = {"batch_size": [16, 64], "learning_rate": [0.1, 0.5], "workers": [2, 10, 1]}

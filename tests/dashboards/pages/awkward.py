@@ -6,11 +6,11 @@ import math
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sweeper.curve import LossPoint, summarize
 from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import parse_spec
 from sweeper.store import EvaluationRecord, GangRecord, Store, SweepRecord, TrialRecord
-from sweeper.trial import TrialState
 
 NAME = '实验 #1/日本 "x" <b>'
 HOSTILE = "<script>document.title='taken'</script>"

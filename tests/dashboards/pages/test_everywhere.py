@@ -9,8 +9,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
+from sweeper.plan.trial import TrialState
 from sweeper.store import Store, SweepRecord
-from sweeper.trial import TrialState
 from tests.dashboards.pages.awkward import awkward
 from tests.dashboards.pages.conftest import PHONE, Open
 

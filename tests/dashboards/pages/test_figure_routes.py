@@ -14,9 +14,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from dashboards.pages.static_files import asset, plotly_address
-from sweeper.curve import summarize
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import summarize
 from sweeper.store import Store, SweepRecord
-from sweeper.trial import TrialState
 from tests.dashboards.pages.awkward import NAME, awkward
 from tests.dashboards.pages.conftest import application
 from tests.dashboards.sweeps import curve, diverging, run

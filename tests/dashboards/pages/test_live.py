@@ -6,9 +6,9 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
-from sweeper.curve import LossPoint, summarize
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.store import Store
-from sweeper.trial import TrialState
 from tests.dashboards.pages.awkward import awkward
 from tests.dashboards.pages.conftest import Open, application, served
 

@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import expect
 
 from dashboards.pages.best_table import best_table
-from sweeper.cli.answers import best_answer
-from sweeper.cli.tables import measure
+from sweeper.answers.best import best_answer
+from sweeper.answers.numbers import measure
+from sweeper.plan.trial import TrialState
 from sweeper.store import Store, SweepRecord
-from sweeper.trial import TrialState
 from tests.dashboards.pages.awkward import NAME, awkward
 from tests.dashboards.pages.conftest import Open
 from tests.dashboards.sweeps import curve, run, submit

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from sweeper.plan.trial import TrialState
 from sweeper.store import Store, SweepRecord, TrialRecord
-from sweeper.trial import TrialState
 from tests.dashboards.pages.awkward import HOSTILE, awkward
 from tests.dashboards.pages.conftest import Open
 

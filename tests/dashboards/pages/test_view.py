@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from dashboards.pages.leaders import leaders_of
 from dashboards.pages.view import View, view_of
 from dashboards.paging import Paging
-from sweeper.cli.answers import best_answer
-from sweeper.cli.durations import duration
+from sweeper.answers.best import best_answer
+from sweeper.answers.numbers import duration
 from sweeper.store import Store
 from tests.dashboards.sweeps import curve, run
 

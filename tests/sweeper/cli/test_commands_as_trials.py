@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeper.spec_file import load_spec
+from sweeper.spec.file import load_spec
 from tests.processes import eventually
 from tests.sweeper.cli.commands import begin, number, others, rows
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from sweeper.curve import LossPoint, summarize
 from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import parse_spec
 from sweeper.store.store import Store
-from sweeper.trial import TrialState
 from tests.sweeper.cli.commands import begin
 
 SPEC = """

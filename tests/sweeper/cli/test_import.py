@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sweeper.cli.main import main
+from sweeper.plan.trial import TrialState
 from sweeper.store.store import open_store
-from sweeper.trial import TrialState
 
 
 @pytest.fixture

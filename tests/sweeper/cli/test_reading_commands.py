@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from sweeper.cli.tables import measure, parameter
-from sweeper.curve import LossPoint, summarize
+from sweeper.answers.numbers import measure, parameter
 from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import parse_spec
 from sweeper.store.records import EvaluationRecord
 from sweeper.store.store import Store
-from sweeper.trial import TrialState
 
 SPEC = {
     "name": "small",

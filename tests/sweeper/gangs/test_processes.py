@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from sweeper.gangs.process_identity import this_machine
 from sweeper.gangs.processes import OWNER_VARIABLE, end_orphans, owner_tag
-from sweeper.owner import this_machine
 from tests.processes import eventually, processes_with
 
 

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
-from sweeper.curve import LossPoint, summarize
+from sweeper.guides.samplers import first_points
 from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import parse_spec
 from sweeper.store import EvaluationRecord, GangRecord, Store
 from sweeper.store.archived import ArchivedTrial
 from sweeper.store.archives import read_archive
-from sweeper.trial import TrialState
 
 NAME = '实验 #1/日本 "x" <b>'
 BEGIN = datetime(2026, 3, 1, 12, 30, 15, 123457, tzinfo=UTC)
@@ -40,7 +41,7 @@ CURVES: list[list[LossPoint]] = [
 def fill(store: Store, name: str = NAME) -> str:
     """A sweep with trials in every state; its id."""
     spec = parse_spec({**SPEC, "name": name})
-    sweep = store.add_sweep(spec, plan(spec))
+    sweep = store.add_sweep(spec, plan(spec, first_points))
     trials = store.trials(sweep)
     for index, trial in enumerate(trials[:13]):
         gang = GangRecord(

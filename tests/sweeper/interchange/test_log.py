@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sweeper.curve import LossPoint, summarize
 from sweeper.errors import LogFormatError
 from sweeper.interchange import Keys, LossLog, read_log
+from sweeper.ranking.curve import LossPoint, summarize
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def test_the_same_again_is_the_same_sweep(store: Store) -> None:
     sweep_id, new = submit(store, SMALL, "key", Policy())
     assert new
     # As a program writes it that has read the spec back.
-    spec = store.find_sweep(sweep_id).spec
+    spec = store.find_sweep(sweep_id).spec.written
     assert submit(store, spec, "key", Policy()) == (sweep_id, False)
     assert store.find_sweep(sweep_id).trials == 2
     assert submit(store, SMALL, "another", Policy())[0] != sweep_id

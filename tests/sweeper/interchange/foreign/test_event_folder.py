@@ -16,8 +16,8 @@ from sweeper.errors import DocumentError, LogFormatError
 from sweeper.interchange.base import Keys
 from sweeper.interchange.foreign import ForeignOptions
 from sweeper.interchange.sources import ImportedSweep, find_source, store_sweeps
+from sweeper.plan.trial import TrialState
 from sweeper.store import Store, open_store
-from sweeper.trial import TrialState
 
 LOSSES = {"a": [2.0, 1.0, 0.5], "b/日本 #1": [2.0, math.nan, math.inf]}
 

@@ -12,8 +12,8 @@ from sweeper.errors import DocumentError, LogFormatError, SpecError
 from sweeper.interchange.base import Keys
 from sweeper.interchange.foreign import ForeignOptions
 from sweeper.interchange.sources import ImportedSweep, find_source, store_sweeps
+from sweeper.plan.trial import TrialState
 from sweeper.store import EvaluationRecord, Store, open_store
-from sweeper.trial import TrialState
 
 pytest.importorskip("mlflow", reason="mlflow-skinny is not installed")
 

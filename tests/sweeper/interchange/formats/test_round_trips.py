@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sweeper.guides.samplers import first_points
 from sweeper.interchange.exporting import write_export
 from sweeper.interchange.formats import SWEEP_FORMATS, SweepFormat
 from sweeper.interchange.sources import find_source
@@ -83,14 +84,14 @@ def test_it_is_recognised_by_its_content(store: Store, file_format: SweepFormat,
 
 def test_a_sweep_of_which_nothing_has_run(store: Store, other: Store, file_format: SweepFormat, tmp_path: Path) -> None:
     spec = parse_spec({"name": "x", "space": {"workers": [1]}})
-    sweep = store.add_sweep(spec, plan(spec))
+    sweep = store.add_sweep(spec, plan(spec, first_points))
     take(other, file_format, export(store, sweep, file_format, tmp_path))
     assert told(other, sweep) == told(store, sweep)
 
 
 def test_a_sweep_without_trials(store: Store, other: Store, file_format: SweepFormat, tmp_path: Path) -> None:
     spec = parse_spec({"name": "x", "space": {"workers": [1]}})
-    sweep = store.add_sweep(spec, plan(spec))
+    sweep = store.add_sweep(spec, plan(spec, first_points))
     empty = replace(read_archive(store, sweep), trials=(), read=lambda: iter(()))
     path = write_export(empty, file_format, str(tmp_path / "empty"))
     assert take(other, file_format, path).trials == 0

@@ -18,12 +18,12 @@ from tensorboard.plugins.hparams import api_pb2
 from tensorboard.plugins.hparams.backend_context import Context
 from tensorboard.plugins.hparams.list_session_groups import Handler
 
-from sweeper.curve import summarize
 from sweeper.errors import MissingPackageError
 from sweeper.interchange.exporting import write_export
 from sweeper.interchange.foreign import ForeignOptions
 from sweeper.interchange.formats import SWEEP_FORMATS
 from sweeper.interchange.sources import find_source, store_sweeps
+from sweeper.ranking.curve import summarize
 from sweeper.store import Store, open_store
 from sweeper.store.archives import read_archive
 from tests.sweeper.interchange.archived_sweeps import fill, plain, told

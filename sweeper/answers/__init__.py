@@ -1,0 +1,1 @@
+"""What a person is told about sweeps, as plain values: the same for the command line, the API, the pages and Python."""

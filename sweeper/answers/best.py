@@ -1,0 +1,123 @@
+"""The answer of `best` as values of JSON: the winner of each group."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sweeper.answers.certainty import doubtful_trials, extremes_answer, separation_answer, setting_answer
+from sweeper.answers.cost import candidates_over, rate_for
+from sweeper.answers.sweeps import accuracies_of, heading
+from sweeper.errors import SpecError
+from sweeper.ranking import Candidate, Group, best_per_group
+from sweeper.ranking.settings import competitors
+from sweeper.spec import BY_LOSS, OVER
+from sweeper.spec.axes import WORKERS
+from sweeper.spec.repeats import Race, gives_seeds
+from sweeper.store import Store, SweepRecord
+
+
+def best_answer(
+    store: Store,
+    reference: str,
+    by: Sequence[str] = (),
+    threshold: float | None = None,
+    over: str | None = None,
+    *,
+    oversubscribed: bool = False,
+    rate: float | None = None,
+) -> dict[str, Any]:
+    """The winner of each group: {"sweep", "name", "over", "threshold", "groups": [...]}.
+
+    `by` names the parameters that make a group; it, the threshold and the axis are the sweep's own by default. With
+    repeats, settings compete: the winner has the smallest mean area (`sweeper.answers.certainty` has its fields, and
+    those on how sure it is). At a `rate`, dollars per worker and hour, or the sweep's own, "cheapest" and "fastest" are
+    given too. The winner's "accuracy" is as in `show_answer`. Of a group "oversubscribed" counts the completed trials
+    that are left out since their ranks shared cores or GPUs; `oversubscribed` ranks these, too. "in_doubt" has the
+    pruned trials that might have won by what is asked for: the sweep's own axis, groups and threshold have stopped
+    them, or a floor that losses have come below, or a pruner that looks at losses. "risk" is the chance that forecasts
+    have cost a winner all the same.
+
+    Raises:
+        NotFoundError: see `Store.find_sweep`.
+        SpecError: a name in `by` that is no parameter of the sweep, a threshold or an axis that is none.
+    """
+    sweep = store.find_sweep(reference)
+    axis = sweep.over if over is None else over
+    if axis not in OVER:
+        raise SpecError([f"--over: {axis!r} is no axis; use one of {', '.join(OVER)}"])
+    rate, repeats = rate_for(sweep, axis, rate), sweep.spec.repeats
+    trials = competitors(candidates_over(store, sweep, axis, rate, oversubscribed=oversubscribed), repeats)
+    names = tuple(dict.fromkeys(by)) or sweep.group_by
+    _check_names(names, trials, sweep)
+    limit = sweep.threshold if threshold is None else threshold
+    if limit is not None and not math.isfinite(limit):
+        raise SpecError([f"--threshold: {limit} is not finite; give a loss, such as 1.8"])
+    groups = best_per_group(trials, limit, names)
+    accuracies, prune = accuracies_of(store, sweep), sweep.spec.prune
+    settled = _is_asked_as_pruned(sweep, axis, names, limit) and _holds(sweep, groups) and _as_planned(trials, repeats)
+    return {
+        **heading(sweep),
+        "over": axis,
+        "threshold": limit,
+        "risk": prune.risk if prune.method == "forecast" else 0.0,
+        **extremes_answer(store, sweep, limit, rate, repeats, oversubscribed=oversubscribed),
+        "groups": [_group(group, accuracies, repeats, settled=settled) for group in groups],
+    }
+
+
+def _is_asked_as_pruned(sweep: SweepRecord, over: str, names: Sequence[str], limit: float | None) -> bool:
+    """Whether those that were pruned could not win by what is asked for either, as far as axis and rules go."""
+    stricter = gives_seeds(sweep.spec.repeats) or _is_stricter(limit, sweep.threshold)
+    return (
+        over == sweep.over
+        and sweep.spec.prune.method not in BY_LOSS
+        and set(names) <= set(sweep.group_by)
+        and (limit == sweep.threshold or not stricter)
+    )
+
+
+def _group(group: Group, accuracies: Mapping[str, float], repeats: int | Race, *, settled: bool) -> dict[str, Any]:
+    best = [setting_answer(one, accuracies, repeats) for one in group.ranking[:2]]
+    return {
+        "group": group.key,
+        "trials": group.trials,
+        "qualified": sum(len(setting.trials) for setting in group.ranking),
+        "settings": group.competitors,
+        "qualified_settings": len(group.ranking),
+        "oversubscribed": group.untimed,
+        "in_doubt": [] if settled else doubtful_trials(group),
+        "best_minimum_loss": group.best_minimum_loss,
+        "winner": best[0] if best else None,
+        "runner_up": best[1] if best[1:] else None,
+        **separation_answer(group, repeats),
+    }
+
+
+def _check_names(names: Sequence[str], trials: Sequence[Candidate], sweep: SweepRecord) -> None:
+    known = dict.fromkeys((WORKERS, *(name for trial in trials for name in trial.parameters)))
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            remedy = f"did you mean {near[0]}? " if near else ""
+            raise SpecError(
+                [f"--by: {name!r} is no parameter of sweep {sweep.name}; {remedy}known are {', '.join(known)}"]
+            )
+
+
+def _holds(sweep: SweepRecord, groups: Sequence[Group]) -> bool:
+    """Whether no loss came below the floor that trials were pruned by."""
+    floor = sweep.spec.prune.floor
+    return all(group.best_minimum_loss is None or group.best_minimum_loss >= floor for group in groups)
+
+
+def _as_planned(settings: Sequence[Candidate], repeats: int | Race) -> bool:
+    """Whether each setting has the seeds that it was pruned by: `extend` may have added some."""
+    return not isinstance(repeats, int) or repeats == 1 or all(len(one.trials) == repeats for one in settings)
+
+
+def _is_stricter(limit: float | None, than: float | None) -> bool:
+    """Whether somebody who qualifies by `than` may not do so by `limit`."""
+    return limit is not None and (than is None or limit < than)

@@ -1,0 +1,42 @@
+"""How sure a winner is, in words for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sweeper.answers.numbers import measure, parameter
+
+
+def words_of(parameters: Mapping[str, Any]) -> str:
+    """Parameters as in "workers 2, learning_rate 0.1"."""
+    return ", ".join(f"{name} {parameter(value)}" for name, value in parameters.items())
+
+
+def interval_words(interval: Sequence[float] | None) -> str:
+    """An interval as in "3.1 to 3.3"."""
+    return "-" if interval is None else " to ".join(map(measure, interval))
+
+
+def separation_lines(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """A line for each group whose winner was compared with its runner-up."""
+    for group in groups:
+        comparison, second = group["comparison"], group["runner_up"]
+        if comparison is None or second is None:
+            continue
+        where = f"{words_of(group['group'])}: " if group["group"] else ""
+        other = words_of({n: v for n, v in second["parameters"].items() if n not in group["group"]})
+        told = "told apart" if group["separated"] else "not told apart"
+        more = group["undecided"] - (not group["separated"])
+        others = f"; nor is it from {more} more" if more and not group["separated"] else ""
+        others = f", but not from {more} more" if more and group["separated"] else others
+        pruned = f"; {group['not_compared']} pruned are not compared" if group["not_compared"] else ""
+        p_value = _p_words(comparison["adjusted_p_value"])
+        yield (
+            f"{where}{told} from the runner-up ({other}) at {comparison['level']:.0%}: "
+            f"p {p_value}, corrected for {comparison['compared']} compared{others}{pruned}"
+        )
+
+
+def _p_words(p_value: float) -> str:
+    return "< 0.0001" if p_value < 1e-4 else f"{p_value:.2g}"

@@ -1,0 +1,62 @@
+"""What an import has stored, as values of JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sweeper.answers.sweeps import heading
+from sweeper.interchange.importing import LoggedTrial
+from sweeper.interchange.sources import ImportedSweep
+from sweeper.store import Store, TrialRecord
+
+
+def import_answer(store: Store, sweep_id: str, imported: Sequence[LoggedTrial]) -> dict[str, Any]:
+    """What an import stored: {"sweep", "name", "trials": [...]}, with an account of the lines of each file.
+
+    `ignored_lines` counts the lines that became no point: those that are no data and the `out_of_order` points.
+    """
+    sweep = store.find_sweep(sweep_id)
+    stored = store.trials(sweep.id)
+    return {
+        **heading(sweep),
+        "trials": [_imported(trial, logged) for trial, logged in zip(stored, imported, strict=True)],
+    }
+
+
+def sweep_import_answer(imported: Sequence[ImportedSweep]) -> list[dict[str, Any]]:
+    """What an import of whole sweeps stored: [{"sweep", "name", "file", "format", "trials", "points", "kept_ids",
+    "notes"}]; `trials` and `points` are counts, `kept_ids` whether sweep and trials are called as in the file.
+    """
+    return [
+        {
+            "sweep": one.restored.sweep_id,
+            "name": one.name,
+            "file": str(one.source.path),
+            "format": one.source.format,
+            "trials": one.restored.trials,
+            "points": one.restored.points,
+            "kept_ids": one.restored.kept_ids,
+            "notes": list(one.notes),
+        }
+        for one in imported
+    ]
+
+
+def _imported(trial: TrialRecord, logged: LoggedTrial) -> dict[str, Any]:
+    log = logged.log
+    return {
+        "trial": trial.id,
+        "state": trial.state.value,
+        "file": logged.source,
+        "format": log.format,
+        "points": trial.points,
+        "minimum_loss": trial.minimum_loss,
+        "area": trial.area_seconds,
+        "ignored_lines": len(log.ignored) + len(log.out_of_order),
+        "out_of_order": len(log.out_of_order),
+        "blank_lines": log.blank_lines,
+        "comment_lines": log.comment_lines,
+        "notes": list(log.notes),
+        "parameters": trial.parameters,
+    }

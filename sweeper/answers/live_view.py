@@ -1,0 +1,217 @@
+"""Live progress of a sweep: a table that follows it on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, Protocol
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from sweeper.answers.cost import candidate_over
+from sweeper.answers.numbers import measure, parameter
+from sweeper.ranking import Group as RankedGroup
+from sweeper.ranking.curve import LossPoint
+from sweeper.ranking.settings import rank_groups
+from sweeper.scheduling.observer import Audience, Observer
+from sweeper.store import SweepRecord, TrialRecord
+
+_REFRESHES_PER_S = 4
+
+
+class View(Observer, AbstractContextManager[Any], Protocol):
+    """An observer that is shown while its block runs."""
+
+
+def make_view(console: Console, sweep: SweepRecord, trials: Sequence[TrialRecord]) -> View:
+    """The view that suits the console: live on a terminal, lines elsewhere."""
+    return LiveView(console, sweep, trials) if console.is_terminal else LineView(console, sweep, trials)
+
+
+def on_console(console: Console) -> Audience:
+    """Whoever looks at the console."""
+    return Audience(
+        say=lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True),
+        view=lambda sweep, trials: make_view(console, sweep, trials),
+    )
+
+
+class _Standing:
+    """What every view keeps: the trials as they are now, and who leads."""
+
+    def __init__(self, console: Console, sweep: SweepRecord, trials: Sequence[TrialRecord]) -> None:
+        self._console, self._sweep = console, sweep
+        self._rate, self._repeats = sweep.spec.rate, sweep.spec.repeats
+        self._trials = {trial.id: trial for trial in trials}
+        self._ranked: list[RankedGroup] | None = None
+
+    def _note(self, trial: TrialRecord) -> None:
+        self._trials[trial.id] = trial
+        if trial.state.ended:
+            self._ranked = None
+
+    def _total(self) -> int:
+        """All trials, also those that a search is still to add."""
+        return max(self._sweep.total, len(self._trials))
+
+    def _ended(self) -> int:
+        return sum(trial.state.ended for trial in self._trials.values())
+
+    def _groups(self) -> list[RankedGroup]:
+        """Ranked anew only when a trial has ended: this runs on cores that trials are timed on."""
+        if self._ranked is None:
+            candidates = [candidate_over(trial, self._sweep.over, self._rate) for trial in self._trials.values()]
+            sweep = self._sweep
+            self._ranked = rank_groups(candidates, sweep.threshold, sweep.group_by, self._repeats)
+        return self._ranked
+
+
+class LineView(_Standing):
+    """A line for each trial that ends, with the new leader of its group where it took the lead."""
+
+    def __enter__(self) -> LineView:
+        self._print(f"sweep {self._sweep.id} ({self._sweep.name}): {plural(self._total(), 'trial')}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._print(f"sweep {self._sweep.id}: {self._ended()} of {self._total()} trials ended")
+
+    def trial_started(self, trial: TrialRecord) -> None:
+        """Nothing to say yet."""
+        self._note(trial)
+
+    def point_reported(self, trial: TrialRecord, point: LossPoint) -> None:
+        """Nothing: a log of every point is the store's."""
+
+    def trial_ended(self, trial: TrialRecord) -> None:
+        """How it ended, its area and minimum, and whether it leads now."""
+        self._note(trial)
+        winners = [group.winner for group in self._groups() if group.winner]
+        leads = any(trial.id == one.trial for winner in winners for one in winner.trials)
+        area = candidate_over(replace(trial, oversubscribed=False), self._sweep.over, self._rate).area
+        values = f"area {measure(area)}, minimum loss {measure(trial.minimum_loss)}" if area is not None else ""
+        why = " ".join(trial.reason.split())
+        marks = ["oversubscribed"] if trial.oversubscribed else []
+        marks += [f"derived from trial {trial.derived_from}"] if trial.derived_from else []
+        what = f"{describe(trial.parameters)}: {trial.state.value}"
+        parts = [what, values, *marks, why, "leads its group" if leads else ""]
+        self._print(f"[{self._ended()}/{self._total()}] {', '.join(filter(None, parts))}")
+
+    def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
+        """Why, and that there will be another."""
+        self._note(trial)
+        self._print(another_attempt(trial, reason))
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+class LiveView(_Standing):
+    """A bar for the sweep, the running trials with their loss, the leader of each group; redrawn in place."""
+
+    def __init__(self, console: Console, sweep: SweepRecord, trials: Sequence[TrialRecord]) -> None:
+        super().__init__(console, sweep, trials)
+        self._points: dict[str, LossPoint | None] = {}
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+        )
+        self._task = self._bar.add_task(f"{sweep.name} ({sweep.id})", total=self._total(), completed=self._ended())
+        self._live = Live(
+            console=console, refresh_per_second=_REFRESHES_PER_S, get_renderable=self._draw, vertical_overflow="crop"
+        )
+
+    def __enter__(self) -> LiveView:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._points.clear()
+        self._live.stop()
+
+    def trial_started(self, trial: TrialRecord) -> None:
+        """A new row."""
+        self._note(trial)
+        self._points[trial.id] = None
+
+    def point_reported(self, trial: TrialRecord, point: LossPoint) -> None:
+        """The row's loss."""
+        self._points[trial.id] = point
+
+    def trial_ended(self, trial: TrialRecord) -> None:
+        """The row goes; failures stay above the table as lines."""
+        self._note(trial)
+        self._points.pop(trial.id, None)
+        self._bar.update(self._task, completed=self._ended(), total=self._total())
+        if trial.reason:
+            line = f"{describe(trial.parameters)}: {trial.state.value}, {' '.join(trial.reason.split())}"
+            self._live.console.print(line, markup=False, highlight=False)
+
+    def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
+        """The row goes until the next attempt; the failure stays above the table."""
+        self._note(trial)
+        self._points.pop(trial.id, None)
+        self._live.console.print(another_attempt(trial, reason), markup=False, highlight=False)
+
+    def _draw(self) -> Group:
+        return Group(self._bar, self._running_table(), self._leader_table())
+
+    def _running_table(self) -> Table:
+        table = _table("running", "images", "seconds", "loss")
+        for trial_id, point in list(self._points.items()):
+            trial = self._trials[trial_id]
+            if point is None:
+                table.add_row(describe(trial.parameters), "starting", "", "")
+            else:
+                table.add_row(
+                    describe(trial.parameters), _done(point, trial), f"{point.seconds:.1f}", measure(point.loss)
+                )
+        return table
+
+    def _leader_table(self) -> Table:
+        table = _table("leader", "area", "minimum loss", "qualified")
+        for group in self._groups():
+            if group.winner:
+                winner = group.winner
+                cells = describe(winner.parameters), measure(winner.area), measure(winner.minimum_loss)
+            else:
+                cells = f"{describe(group.key)}: none yet", "", measure(group.best_minimum_loss)
+            table.add_row(*cells, f"{len(group.ranking)}/{group.competitors}")
+        return table
+
+
+def another_attempt(trial: TrialRecord, reason: str) -> str:
+    """The line about an attempt that has failed."""
+    return f"{describe(trial.parameters)}: attempt {trial.attempt} failed, {' '.join(reason.split())}; trying again"
+
+
+def plural(count: int, noun: str) -> str:
+    """1 trial, 2 trials."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def describe(parameters: dict[str, Any]) -> str:
+    """Parameters in a few words: "workers 2, batch size 64, learning rate 0.1"."""
+    return ", ".join(f"{name.replace('_', ' ')} {parameter(value)}" for name, value in parameters.items())
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column(first, min_width=46, overflow="fold")
+    for name in others:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _done(point: LossPoint, trial: TrialRecord) -> str:
+    """The part of a trial's images that it has seen; of a command, whose end nobody knows, its steps."""
+    if "images" in trial.config:
+        return f"{(point.images or 0) / trial.config['images']:.0%}"
+    return f"step {point.step}"

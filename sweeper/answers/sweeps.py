@@ -1,0 +1,101 @@
+"""The answers of `list` and `show` as values of JSON: the command line and an HTTP API give the same ones.
+
+Numbers that are not finite are still in them; whoever writes JSON makes them null (`sweeper.answers.numbers.finite`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, get_args
+
+from sweeper.answers.cost import bill, rate_for
+from sweeper.store import Store, SweepRecord, TrialRecord
+
+Order = Literal["area", "plan", "loss"]
+ORDERS: tuple[str, ...] = get_args(Order)
+
+
+def list_answer(store: Store) -> dict[str, Any]:
+    """All sweeps, newest first: {"sweeps": [{"sweep", "name", "origin", "state", "trials", "ended", "states",
+    "created_at"}]}; `states` counts the trials by state, `created_at` is ISO 8601 in UTC.
+    """
+    return {"sweeps": [sweep_answer(sweep) for sweep in store.sweeps()]}
+
+
+def sweep_answer(sweep: SweepRecord) -> dict[str, Any]:
+    """One sweep of `list_answer`."""
+    return {
+        **heading(sweep),
+        "origin": sweep.origin,
+        "state": sweep.state,
+        "trials": sweep.total,
+        "ended": sweep.ended,
+        "states": _states(sweep),
+        "created_at": sweep.created_at.isoformat(timespec="seconds"),
+    }
+
+
+def show_answer(store: Store, reference: str, order: str = "area", rate: float | None = None) -> dict[str, Any]:
+    """A sweep's trials: {"sweep", "name", "state", "states", "trials": [...]}, areas over seconds.
+
+    A trial's "accuracy" is that of its last evaluation on the test set, None where there was none. `order` is "area" or
+    "loss" (smallest first, trials without one last) or "plan". "dollars" of each trial and of the sweep are
+    `sweeper.answers.cost.bill`'s at the `rate` per worker and hour, by default the sweep's own; None without a rate.
+
+    Raises:
+        NotFoundError: see `Store.find_sweep`.
+    """
+    sweep = store.find_sweep(reference)
+    trials = store.trials(sweep.id)
+    if order != "plan":
+        trials.sort(key=lambda trial: _last_without(trial.area_seconds if order == "area" else trial.minimum_loss))
+    accuracies = accuracies_of(store, sweep)
+    rate = rate_for(sweep, "seconds", rate)
+    dollars = {} if rate is None else bill(store, sweep, [(t.id, t.workers, t.seconds) for t in trials], rate)
+    return {
+        **heading(sweep),
+        "state": sweep.state,
+        "states": _states(sweep),
+        "dollars_per_worker_hour": rate,
+        "dollars": None if rate is None else math.fsum(dollars.values()),
+        "trials": [
+            {**trial_answer(trial), "accuracy": accuracies.get(trial.id), "dollars": dollars.get(trial.id)}
+            for trial in trials
+        ],
+    }
+
+
+def heading(sweep: SweepRecord) -> dict[str, Any]:
+    return {"sweep": sweep.id, "name": sweep.name}
+
+
+def _states(sweep: SweepRecord) -> dict[str, int]:
+    return {state.value: count for state, count in sorted(sweep.states.items()) if count}
+
+
+def trial_answer(trial: TrialRecord) -> dict[str, Any]:
+    """A trial of `show_answer`, without what is not on its own row."""
+    return {
+        "trial": trial.id,
+        "state": trial.state.value,
+        "parameters": trial.parameters,
+        "area": trial.area_seconds,
+        "minimum_loss": trial.minimum_loss,
+        "seconds": trial.seconds,
+        "images": trial.images,
+        "reason": trial.reason,
+        "steps": trial.steps,
+        "points": trial.points,
+        "final_loss": trial.final_loss,
+        "attempt": trial.attempt,
+        "oversubscribed": trial.oversubscribed,
+        "derived_from": trial.derived_from,
+    }
+
+
+def accuracies_of(store: Store, sweep: SweepRecord) -> dict[str, float]:
+    return {trial: last.accuracy for trial, last in store.last_evaluations(sweep.id).items()}
+
+
+def _last_without(value: float | None) -> float:
+    return value if value is not None and math.isfinite(value) else math.inf

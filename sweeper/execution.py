@@ -1,0 +1,182 @@
+"""Executing sweeps here: what is looked at before anything starts, and the run that all ways of starting one share."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from engine.config import TrainingConfig, is_factory
+from engine.data import load
+from engine.factories import check_factory
+from engine.operators import check_operators, needs_operators
+from sweeper.errors import RepeatedError
+from sweeper.gangs import make_executor
+from sweeper.gangs.launcher import find_launcher
+from sweeper.gangs.machine import local_capacity
+from sweeper.gangs.processes import kill_gangs
+from sweeper.guides import guide_for
+from sweeper.guides.samplers import first_points
+from sweeper.paths import make_logs_folder
+from sweeper.plan import outermost, plan
+from sweeper.plan.trial import TrialSpec, TrialState
+from sweeper.scheduling.admission import check_seating
+from sweeper.scheduling.interrupts import Interrupts
+from sweeper.scheduling.observer import Audience
+from sweeper.scheduling.scheduler import Scheduler
+from sweeper.spec import SweepSpec
+from sweeper.store import Store, SweepRecord
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How trials are to run: by which executor, on whose Ray, and what an interrupt does."""
+
+    executor: str
+    ray_address: str | None
+    finish_running: bool
+    oversubscribe: bool
+
+
+def run_spec(store: Store, spec: SweepSpec, execution: Execution, audience: Audience, *, again: bool) -> SweepRecord:
+    """Submit a sweep and execute it here; refused where the store has one of the same spec, unless `again`."""
+    trials = plan(spec, first_points)
+    needed = [*trials, *outermost(spec)] if spec.search.learns else trials
+    prepare(needed, execution)
+    if not again:
+        refuse_repetition(store, spec)
+    return execute(store, needed, execution, audience, lambda: store.add_sweep(spec, trials))
+
+
+def resume_sweep(
+    store: Store,
+    sweep_id: str,
+    execution: Execution,
+    audience: Audience,
+    *,
+    states: Sequence[TrialState] = (TrialState.PENDING, TrialState.RUNNING),
+    added: Sequence[TrialSpec] = (),
+    change: Callable[[], object] = lambda: None,
+    forget_stop: bool = True,
+) -> SweepRecord:
+    """Run what waits of a sweep; the sweep as it is then.
+
+    `change` has more of it wait, the trials in `states` and those `added`, and is called when all that these and the
+    rest need is found to be there. A stop that was asked for before is forgotten, or holds without `forget_stop`.
+    """
+    waiting = (trial.planned for trial in store.trials(sweep_id, states))
+    specs = [*waiting, *added, *to_come(store.find_sweep(sweep_id))]
+    prepare(specs, execution)
+    change()
+    if forget_stop:
+        store.forget_stop(sweep_id)
+    return execute(store, specs, execution, audience, lambda: sweep_id)
+
+
+def execute(
+    store: Store, trials: Sequence[TrialSpec], execution: Execution, audience: Audience, submit: Callable[[], str]
+) -> SweepRecord:
+    """Run what waits of the sweep whose id `submit` gives, which is called when all is ready for it."""
+    name, address = execution.executor, execution.ray_address
+    if name == "ray":
+        audience.say(f"joining Ray at {address}" if address else "starting Ray")
+    with Interrupts() as interrupts, closing(make_executor(name, address, share=execution.oversubscribe)) as executor:
+        check_seating(trials, executor.capacity(), oversubscribe=execution.oversubscribe)
+        interrupts.defer(kill_gangs, at=2 + execution.finish_running)
+        sweep_id = submit()
+        sweep = store.find_sweep(sweep_id)
+        try:
+            trials_now = store.trials(sweep_id)
+            with audience.view(sweep, trials_now) as view:
+                scheduler = Scheduler(
+                    store,
+                    executor,
+                    view,
+                    interrupts=interrupts.count,
+                    finish_running=execution.finish_running,
+                    retries=sweep.spec.retries,
+                    limits=sweep.spec.limits,
+                    oversubscribe=execution.oversubscribe,
+                    guide=guide_for(sweep, trials_now, store.points),
+                )
+                scheduler.run(sweep_id)
+        except KeyboardInterrupt:
+            left = store.find_sweep(sweep_id)
+            audience.say(
+                f"interrupted: {left.ended} of {left.total} trials ended; "
+                f"`sweeper show {sweep_id}` lists them, `sweeper resume {sweep_id}` goes on"
+            )
+            raise
+    return store.find_sweep(sweep_id)
+
+
+def prepare(trials: Sequence[TrialSpec], execution: Execution) -> None:
+    """Look for all that the trials need, before anything is submitted or started: seats, MPI, operators, data.
+
+    Raises:
+        SeatingError, LaunchError, OperatorsError, DataError, FactoryError: something is missing.
+    """
+    if execution.ray_address:
+        return  # the cluster's hosts have it, or say so
+    check_seating(trials, local_capacity(), oversubscribe=execution.oversubscribe)
+    find_launcher()
+    make_logs_folder()
+    training = [(trial.config, trial.resources) for trial in trials if isinstance(trial.config, TrainingConfig)]
+    if any(needs_operators(config) for config, _ in training):
+        check_operators(cuda=any(gives.gpus_per_worker > 0 and config.device != "cpu" for config, gives in training))
+    check_factories([config for config, _ in training])
+    fetch_data([config for config, _ in training])
+
+
+def refuse_repetition(store: Store, spec: SweepSpec) -> None:
+    """See that the store has no sweep of this spec.
+
+    Raises:
+        RepeatedError: it has, and how far that one is.
+    """
+    same = next((sweep for sweep in store.sweeps() if sweep.name == spec.name and _spec_of(sweep) == spec), None)
+    if same:
+        left = f"`sweeper resume {same.id}` goes on with it, " if same.ended < same.total else ""
+        raise RepeatedError(
+            f"spec: sweep {same.id} of {store.name} has the same one, and {same.ended} of its {same.total} trials "
+            "have ended",
+            f"{left}`sweeper best {same.id}` shows it, --again makes another",
+        )
+
+
+def _spec_of(sweep: SweepRecord) -> SweepSpec | None:
+    """The spec of a sweep, with what fields that came later stand for; None where it has none that is one now."""
+    with suppress(ValidationError):
+        return sweep.spec.whole() if sweep.spec else None
+    return None
+
+
+def to_come(sweep: SweepRecord) -> list[TrialSpec]:
+    """Trials that need all that those may need which a search is still to add; none where none is."""
+    if sweep.trials == sweep.total:
+        return []
+    return outermost(sweep.spec.whole())
+
+
+def fetch_data(configs: Sequence[TrainingConfig]) -> None:
+    """Have each data set of the trials on this machine, decoded, before ranks ask for it all at once."""
+    for name in dict.fromkeys(config.data for config in configs):
+        if not is_factory(name):
+            load(name)
+
+
+def check_factories(configs: Sequence[TrainingConfig]) -> None:
+    """Look for the modules of models and data of the user's own, which the ranks will import from this folder.
+
+    Raises:
+        FactoryError: one is nowhere.
+    """
+    for name in ("model", "data"):
+        for reference in filter(is_factory, dict.fromkeys(getattr(config, name) for config in configs)):
+            if os.getcwd() not in sys.path:
+                sys.path.insert(0, os.getcwd())  # as ranks have it, and a command that pip has installed has not
+            check_factory(f"trial.{name}", reference)

@@ -1,0 +1,24 @@
+"""What worker counts that nobody has run would come to: curves by global batch times a model of the time of steps.
+
+With gradients averaged, W workers of batch B learn step by step what one of W times B does, and a step takes as long
+whatever the rate. So the area over seconds is the area over steps of the curve of global batch and rate, times the
+seconds of a step of W workers with B images each. `runs.py` has what is measured, `step_time.py` the one factor,
+`losses.py` the other where no trial has had that curve, `forecast.py` the product, `checking.py` how far it is off.
+"""
+
+from sweeper.extrapolation.estimate import Estimate
+from sweeper.extrapolation.measured_runs import Run, Setting, runs_of
+from sweeper.extrapolation.prediction import CountForecast, Forecaster, Prediction
+from sweeper.extrapolation.validation import CountCheck, leave_one_count_out
+
+__all__ = [
+    "CountCheck",
+    "CountForecast",
+    "Estimate",
+    "Forecaster",
+    "Prediction",
+    "Run",
+    "Setting",
+    "leave_one_count_out",
+    "runs_of",
+]

@@ -1,0 +1,9 @@
+"""Which trial to run next."""
+
+from __future__ import annotations
+
+from sweeper.guides.base import AreaGuide, Guide
+from sweeper.guides.choice import guide_for
+from sweeper.guides.race import RacingGuide
+
+__all__ = ["AreaGuide", "Guide", "RacingGuide", "guide_for"]

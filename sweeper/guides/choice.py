@@ -1,0 +1,74 @@
+"""Which guide a sweep gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from sweeper.guides.base import AreaGuide, Guide
+from sweeper.guides.race import RacingGuide
+from sweeper.guides.shared_curves import SharedCurves
+from sweeper.plan.equivalence import curves_are_shared, place_of
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.cost import stored_axis
+from sweeper.ranking.curve import LossPoint
+from sweeper.spec import BY_LOSS, DOLLARS
+from sweeper.spec.repeats import Race
+from sweeper.store import SweepRecord, TrialRecord
+
+
+def guide_for(
+    sweep: SweepRecord, trials: Iterable[TrialRecord], curve_of: Callable[[str], Sequence[LossPoint]]
+) -> Guide:
+    """What the sweep's spec asks for; `curve_of` gives the points of a trial that has ended."""
+    trials = list(trials)
+    repeats = sweep.spec.repeats
+    rate = sweep.spec.rate if sweep.over == DOLLARS else None
+    guide = _pruning_guide(sweep, trials, curve_of, repeats, rate)
+    if sweep.spec.reuse == "equivalent":
+        guide = _sharing_guide(guide, sweep, trials, curve_of)
+    if isinstance(repeats, Race):
+        return RacingGuide(guide, repeats, sweep, trials, rate)
+    if not sweep.spec.search.learns:
+        return guide
+    from sweeper.guides.sampled import ProposingGuide  # loads what samples
+
+    spec = sweep.spec.whole()
+    return ProposingGuide(guide, spec, [trial.candidate(stored_axis(sweep.over)) for trial in trials])
+
+
+def _sharing_guide(
+    guide: Guide, sweep: SweepRecord, trials: Sequence[TrialRecord], curve_of: Callable[[str], Sequence[LossPoint]]
+) -> Guide:
+    places = {trial.id: place_of(trial.planned) for trial in trials}
+    sharing = SharedCurves(guide, stored_axis(sweep.over), places, curve_of)
+    for trial in trials:
+        if trial.attempt and trial.state is TrialState.PENDING and not trial.oversubscribed:
+            sharing.recall(trial.id)
+    return sharing
+
+
+def _pruning_guide(
+    sweep: SweepRecord,
+    trials: Sequence[TrialRecord],
+    curve_of: Callable[[str], Sequence[LossPoint]],
+    repeats: int | Race,
+    rate: float | None,
+) -> Guide:
+    prune = sweep.spec.prune
+    if prune.method == "none":
+        return Guide()
+    parameters = {trial.id: trial.parameters for trial in trials}
+    if prune.method in BY_LOSS:
+        from sweeper.guides.loss import LossGuide  # loads Optuna
+
+        images = {trial.id: trial.config["images"] for trial in trials if "images" in trial.config}
+        return LossGuide(prune.method, parameters, stored_axis(sweep.over), sweep.group_by, curve_of, images)
+    objective = (sweep.threshold, sweep.over, sweep.group_by, prune.floor)
+    if prune.method == "area":
+        return AreaGuide(parameters, *objective, repeats=repeats, rate=rate)
+    from sweeper.guides.forecast import ForecastGuide  # loads scikit-learn
+
+    shared = all(curves_are_shared(trial.config) for trial in trials)
+    return ForecastGuide(
+        parameters, *objective, repeats=repeats, rate=rate, risk=prune.risk, curve_of=curve_of, shared=shared
+    )

@@ -1,0 +1,101 @@
+"""Options that several commands share, also in other packages, and how they print JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from sweeper.answers.numbers import finite
+from sweeper.spec import OVER
+from sweeper.store.store import DEFAULT_URL
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def store_option(function: Function) -> Function:
+    """`--store URL`, else SWEEPER_STORE, else a SQLite file in the working folder."""
+    return click.option(
+        "--store",
+        "store_url",
+        metavar="URL",
+        envvar="SWEEPER_STORE",
+        default=DEFAULT_URL,
+        show_default=True,
+        show_envvar=True,
+        help="Where sweeps are kept, as a SQLAlchemy URL.",
+    )(function)
+
+
+def json_option(function: Function) -> Function:
+    """`--json`: the answer for programs."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(function)
+
+
+def overrides_option(function: Function) -> Function:
+    """`--set FIELD=VALUE`: fields of the spec that are other than in its file."""
+    return click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="FIELD=VALUE",
+        help="Override a field of the spec, such as trial.images=10240; repeatable.",
+    )(function)
+
+
+def over_option(function: Function) -> Function:
+    """`--over AXIS`: what the area is taken over."""
+    return click.option("--over", type=click.Choice(OVER), help="Axis of the area; default: the sweep's own.")(function)
+
+
+def oversubscribed_option(function: Function) -> Function:
+    """`--oversubscribed`: rank trials over seconds whose ranks shared cores or GPUs."""
+    return click.option(
+        "--oversubscribed",
+        is_flag=True,
+        help="Rank over seconds also the trials whose ranks shared cores or GPUs.",
+    )(function)
+
+
+def rate_option(function: Function) -> Function:
+    """`--dollars-per-worker-hour X`, or `--dollars-per-hour X`: another price than the sweep's."""
+    return click.option(
+        "--dollars-per-worker-hour",
+        "--dollars-per-hour",
+        "dollars_per_worker_hour",
+        type=click.FloatRange(min=0),
+        callback=_finite_price,
+        metavar="DOLLARS",
+        help="Price of a worker; default: the sweep's own, resources.dollars_per_worker_hour.",
+    )(function)
+
+
+def threshold_option(function: Function) -> Function:
+    """`--threshold X`: another threshold than the sweep's."""
+    return click.option(
+        "--threshold",
+        type=float,
+        callback=_finite_or_none,
+        metavar="LOSS",
+        help="Qualifying minimum loss; default: the sweep's own.",
+    )(function)
+
+
+def _finite_or_none(_ctx: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not finite; give a loss, such as 1.8")
+    return value
+
+
+def _finite_price(_ctx: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not finite; give a price, such as 2.5")
+    return value
+
+
+def print_json(value: Any, indent: int | None = 2) -> None:
+    """One JSON document on standard output, on one line without `indent`; numbers that JSON does not know are null."""
+    click.echo(json.dumps(finite(value), ensure_ascii=False, indent=indent))

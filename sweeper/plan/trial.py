@@ -1,0 +1,74 @@
+"""A trial and its states: the only module that says which state may follow which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from engine.config import TrainingConfig
+from sweeper.spec import Resources
+from sweeper.spec.command import CommandConfig
+
+
+class TrialState(StrEnum):
+    """Where a trial stands; all but pending and running are final."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    DIVERGED = "diverged"
+    PRUNED = "pruned"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def ended(self) -> bool:
+        """Whether the trial is over; what an ended one recorded is never rewritten."""
+        return self not in (TrialState.PENDING, TrialState.RUNNING)
+
+
+TRANSITIONS: dict[TrialState, frozenset[TrialState]] = {
+    TrialState.PENDING: frozenset(
+        {
+            TrialState.RUNNING,
+            TrialState.CANCELLED,
+            TrialState.PRUNED,  # its setting can win no more by what other seeds have come to: it need not begin
+        }
+    ),
+    TrialState.RUNNING: frozenset(
+        {
+            TrialState.PENDING,  # the attempt was interrupted: the trial waits for another
+            TrialState.COMPLETED,
+            TrialState.DIVERGED,
+            TrialState.PRUNED,
+            TrialState.FAILED,
+            TrialState.CANCELLED,
+        }
+    ),
+    TrialState.COMPLETED: frozenset(),
+    TrialState.DIVERGED: frozenset(),
+    TrialState.PRUNED: frozenset(),
+    TrialState.FAILED: frozenset({TrialState.PENDING}),  # asked for by hand: another attempt, the old ones stay
+    TrialState.CANCELLED: frozenset(),
+}
+
+
+def predecessors(state: TrialState) -> list[TrialState]:
+    """The states that `state` may follow, for a store's conditional update."""
+    return [before for before, after in TRANSITIONS.items() if state in after]
+
+
+@dataclass(frozen=True)
+class TrialSpec:
+    """One point of the space with one seed: what to run, before anything has run.
+
+    `key` is a digest of the content, unique within a sweep; `parameters` are the swept values with workers, and unless
+    a command is run batch size and learning rate, always among them.
+    """
+
+    key: str
+    workers: int
+    parameters: dict[str, Any]
+    config: TrainingConfig | CommandConfig
+    resources: Resources

@@ -1,0 +1,140 @@
+"""The exact area bound: a trial that can win its group no more is stopped, and the winner stays the grid's.
+
+With losses of at least zero an area only grows. A running trial's area will be at least that so far, plus the least
+that may still come: what is left of the axis, times a floor that no loss goes below. Once this exceeds the area of a
+qualified trial of its group, the trial cannot have the smallest one. With repeats the same goes for the mean areas of
+settings (`sweeper.ranking.partial_means`).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sweeper.ranking import Candidate
+from sweeper.ranking.curve import LossPoint
+from sweeper.ranking.partial_means import Hopeless, Means
+from sweeper.ranking.verdict import AreaVerdict
+from sweeper.spec.repeats import Race
+
+logger = logging.getLogger(__name__)
+
+_ENOUGH_WINDOWS = 3  # to tell how fast a trial may go: the first may be slow
+
+
+@dataclass
+class _Running:
+    """A curve as far as it goes; `steps` and `images` are what it will have in the end, None where unknown.
+
+    `scale` is what a unit of its axis counts: over dollars, what a second of it costs.
+    """
+
+    scale: float
+    steps: int | None
+    images: int | None
+    last: LossPoint | None = None
+    area: float = 0.0
+    windows: int = 0
+    fastest: float = math.inf  # seconds a step, of any window so far
+
+
+@dataclass
+class AreaPruner:
+    """The bound for the trials of one sweep.
+
+    The guarantee holds for losses of at least `floor`, and over seconds with a floor above zero for steps that do not
+    become faster than the fastest window of their trial so far, of which there must be a few. A loss below the floor
+    lowers it, one below zero ends the pruning; both are warned about.
+
+    Over dollars `scale` gives what a second costs, of a trial's parameters. Where `repeats` gives seeds, settings are
+    compared by their means.
+    """
+
+    threshold: float | None
+    over: str
+    group_by: tuple[str, ...]
+    floor: float = 0.0
+    scale: Callable[[Mapping[str, Any]], float] = lambda _: 1.0
+    repeats: int | Race = 1
+    _running: dict[str, _Running] = field(default_factory=dict)
+    _off: bool = False
+    _lowered: bool = False
+
+    def __post_init__(self) -> None:
+        self._means = Means(self.threshold, self.group_by, self.repeats)
+
+    def plan(self, trials: Mapping[str, Mapping[str, Any]]) -> None:
+        """Trials that the sweep has, with their parameters: with repeats, a mean is over all of a setting's."""
+        self._means.add(trials)
+
+    def completed(self, candidate: Candidate) -> None:
+        """A trial has ended, and may be the one to beat from now on."""
+        self._running.pop(candidate.trial, None)
+        if candidate.minimum_loss is not None:
+            self._look_at(candidate.minimum_loss)
+        self._means.ended(candidate)
+
+    def begin(self, trial: str, parameters: Mapping[str, Any], steps: int | None, images: int | None) -> None:
+        """An attempt at a trial begins, of so many steps and images in all as far as these are known."""
+        self._means.add({trial: parameters})
+        self._means.waits(trial)
+        self._running[trial] = _Running(self.scale(parameters), steps, images)
+
+    def point(self, trial: str, point: LossPoint) -> AreaVerdict | None:
+        """The next point of a running trial; why it should be stopped, None where it may still win."""
+        running = self._running.get(trial)
+        if running is None or not math.isfinite(point.loss):
+            return None
+        self._look_at(point.loss)
+        before, running.last = running.last, point
+        if before is not None:
+            width = self._position(point) - self._position(before)
+            running.area += running.scale * width * (before.loss + point.loss) / 2
+            if point.step > before.step:
+                running.windows += 1
+                running.fastest = min(running.fastest, (point.seconds - before.seconds) / (point.step - before.step))
+        self._means.runs(trial, running.area + self.floor * running.scale * self._left(running))
+        return self.hopeless(trial)
+
+    def failed(self, trial: str) -> None:
+        """An attempt at a trial has failed: the next one begins anew, and the trial waits until then."""
+        self._running.pop(trial, None)
+        self._means.waits(trial)
+
+    def hopeless(self, trial: str) -> Hopeless | None:
+        """Why a trial that runs or waits should not go on, as far as is known now; None where it may still win."""
+        return self._means.lost(trial) or (None if self._off else self._means.beaten(trial))
+
+    def _look_at(self, loss: float) -> None:
+        if loss < 0:
+            if not self._off:
+                logger.warning("no trial is pruned from now on: a loss is negative (%g), and areas may shrink", loss)
+            self._off = True
+        elif loss < self.floor:
+            if not self._lowered:
+                logger.warning(
+                    "a loss of %g is below prune.floor, %g, which follows the losses now; winners may have been pruned",
+                    loss,
+                    self.floor,
+                )
+            self._lowered, self.floor = True, loss
+
+    def _position(self, point: LossPoint) -> float:
+        """Where a point is on the axis; NaN, with which nothing is ever pruned, where it does not say."""
+        if self.over in ("seconds", "dollars"):
+            return point.seconds
+        return float(point.step) if self.over == "steps" else math.nan if point.images is None else float(point.images)
+
+    def _left(self, running: _Running) -> float:
+        """What surely is still to come of the axis."""
+        last = running.last
+        assert last is not None
+        if self.over == "images":
+            return max(0.0, running.images - last.images) if running.images and last.images is not None else 0.0
+        steps = max(0, running.steps - last.step) if running.steps else 0
+        if self.over == "steps":
+            return float(steps)
+        return steps * running.fastest if running.windows >= _ENOUGH_WINDOWS else 0.0

@@ -1,0 +1,181 @@
+"""The thresholded area: who qualifies, who wins, best per group (paper, section 5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple, TypeAlias
+
+from sweeper.plan.trial import TrialState
+
+_LAST = math.inf
+_NUMBER = (int, float)  # made once: it is asked for many times a trial
+Key: TypeAlias = tuple[Any, ...]
+
+
+class Candidate(NamedTuple):  # there are many, and one takes a quarter of the time that a frozen dataclass takes
+    """A trial as the ranking sees it; `area` is over the axis that is asked for.
+
+    `finite` is true when no loss was infinite or not a number, `position` the trial's place in the plan. Where ranks
+    shared cores or GPUs it is `oversubscribed`, and has no area over seconds unless that was asked for. The losses of
+    one that is `derived_from` another are that one's. One that stands
+    for a setting (`sweeper.ranking.settings`) has the trials of its seeds in `repeats`.
+    """
+
+    trial: str
+    parameters: dict[str, Any]
+    state: TrialState
+    finite: bool
+    area: float | None
+    minimum_loss: float | None
+    seconds: float | None = None
+    images: int | None = None
+    position: int = 0
+    oversubscribed: bool = False
+    derived_from: str | None = None
+    repeats: tuple[Candidate, ...] = ()
+
+    @property
+    def trials(self) -> tuple[Candidate, ...]:
+        """The trials that it stands for: itself, or those of its seeds."""
+        return self.repeats or (self,)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the trial ran to its end."""
+        return self.state is TrialState.COMPLETED
+
+
+@dataclass(frozen=True)
+class Group:
+    """The trials, or settings, that compete with each other; `ranking` holds the qualified ones, best first.
+
+    `trials` counts trials, `competitors` what is ranked. `untimed` counts the trials that are complete, and have no
+    area since they were oversubscribed; `rivals` are the pruned ones whose area so far is not larger than the winner's,
+    of all that are `pruned`. `members` are all that compete, in the order in which they were given.
+    """
+
+    key: dict[str, Any]
+    trials: int
+    ranking: tuple[Candidate, ...]
+    best_minimum_loss: float | None
+    untimed: int = 0
+    rivals: tuple[Candidate, ...] = ()
+    competitors: int = 0
+    pruned: int = 0
+    members: tuple[Candidate, ...] = ()
+
+    @property
+    def winner(self) -> Candidate | None:
+        """The qualified trial with the smallest area."""
+        return self.ranking[0] if self.ranking else None
+
+
+def group_key(parameters: Mapping[str, Any], group_by: Sequence[str]) -> Key:
+    """The values by which a trial's rivals are found."""
+    if len(group_by) == 1:  # as most are, and there are many trials
+        return (parameters.get(group_by[0]),)
+    return tuple([parameters.get(name) for name in group_by])
+
+
+def qualifies(candidate: Candidate, threshold: float | None) -> bool:
+    """Whether a curve is complete, finite, has an area, and came down to the threshold (equality counts)."""
+    if candidate.state is not TrialState.COMPLETED or not candidate.finite:
+        return False
+    area, minimum = candidate.area, candidate.minimum_loss
+    if not (-_LAST < area < _LAST if type(area) is float else _is_number(area)):
+        return False
+    return threshold is None or (minimum is not None and minimum <= threshold)
+
+
+def rank(candidates: Iterable[Candidate], threshold: float | None) -> list[Candidate]:
+    """The qualified candidates, smallest area first.
+
+    Equal areas are ordered by fewer workers, smaller batch, smaller rate, and the trial's id.
+    """
+    qualified = [c for c in candidates if qualifies(c, threshold)]
+    qualified.sort(key=_area)
+    # The rest of the order is looked at only where areas are equal: few are.
+    ranking: list[Candidate] = []
+    for _, equal in groupby(qualified, key=_area):
+        ties = list(equal)
+        ranking += ties if len(ties) == 1 else sorted(ties, key=_order)
+    return ranking
+
+
+def best_per_group(
+    candidates: Iterable[Candidate], threshold: float | None, group_by: Sequence[str] = ("workers",)
+) -> list[Group]:
+    """One group for each value of the `group_by` parameters, in numeric order; a group that nobody won has its row."""
+    members: dict[Key, list[Candidate]] = {}
+    for candidate in candidates:
+        members.setdefault(group_key(candidate.parameters, group_by), []).append(candidate)
+    return [
+        _group(dict(zip(group_by, key, strict=True)), members[key], threshold)
+        for key in sorted(members, key=lambda key: [sort_key(value) for value in key])
+    ]
+
+
+def _group(key: dict[str, Any], members: Sequence[Candidate], threshold: float | None) -> Group:
+    ranking = tuple(rank(members, threshold))
+    least = ranking[0].area if ranking else None
+    trials = [trial for member in members for trial in member.trials]
+    losses = (c.minimum_loss for c in trials if c.minimum_loss is not None and _is_number(c.minimum_loss))
+    pruned = (c for c in members if c.state is TrialState.PRUNED and not _has_failed(c, threshold))
+    return Group(
+        key=key,
+        trials=len(trials),
+        ranking=ranking,
+        best_minimum_loss=min(losses, default=None),
+        untimed=sum(c.oversubscribed and c.complete and c.area is None for c in trials),
+        rivals=tuple(c for c in pruned if c.area is None or least is None or c.area <= least),
+        competitors=len(members),
+        pruned=sum(c.state is TrialState.PRUNED for c in members),
+        members=tuple(members),
+    )
+
+
+def _has_failed(setting: Candidate, threshold: float | None) -> bool:
+    """Whether one of the seeds of a pruned setting has ended without qualifying, so that it could not have won."""
+    return any(
+        trial.complete and trial.area is not None and not qualifies(trial, threshold) for trial in setting.repeats
+    )
+
+
+def sort_key(value: Any) -> tuple[int, float, str]:
+    """A total order over parameter values: numbers by size, then names, then what is missing or not a number."""
+    if isinstance(value, bool) or value is None:
+        return (2, 0.0, str(value))
+    if isinstance(value, int | float):
+        return (2, 0.0, "nan") if math.isnan(value) else (0, float(value), "")
+    return (1, 0.0, str(value))
+
+
+def _area(candidate: Candidate) -> float:
+    return _number(candidate.area)
+
+
+def _order(candidate: Candidate) -> tuple[float, float, float, str]:
+    parameters = candidate.parameters
+    size = parameters.get("batch_size", parameters.get("global_batch_size"))
+    return (
+        _number(parameters.get("workers")),
+        _number(size),
+        _number(parameters.get("learning_rate")),
+        candidate.trial,
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, _NUMBER) and value is not True and value is not False and math.isfinite(value)
+
+
+def _number(value: Any) -> float:
+    kind = type(value)
+    if kind is float:  # most are, and there are many
+        return value if -_LAST < value < _LAST else _LAST
+    if kind is int:
+        return float(value)
+    return float(value) if _is_number(value) else _LAST

@@ -1,0 +1,124 @@
+"""Which trials may begin: the seats they take, whether they fit at all, worker counts that are set aside."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from sweeper.errors import LaunchError, SeatingError
+from sweeper.gangs.base import Capacity, Seats, seats_of
+from sweeper.plan.trial import TrialSpec
+from sweeper.store import TrialRecord
+
+logger = logging.getLogger(__name__)
+
+MOST_IN_A_ROW = 10
+Shape: TypeAlias = tuple[int, int, int]  # workers, cores and GPUs of each
+
+
+def shape_of(trial: TrialRecord) -> Shape:
+    """Workers, and the cores and GPUs of each."""
+    return trial.workers, trial.resources["cpus_per_worker"], trial.resources["gpus_per_worker"]
+
+
+def check_seating(trials: Iterable[TrialSpec], capacity: Capacity, *, oversubscribe: bool = False) -> None:
+    """See that each worker count fits on some host when it is empty, or may be oversubscribed there.
+
+    Raises:
+        SeatingError: the worker counts that do not, what they need, and what there is.
+    """
+    shapes = ((t.workers, t.resources.cpus_per_worker, t.resources.gpus_per_worker) for t in trials)
+    check_shapes(shapes, capacity, oversubscribe=oversubscribe)
+
+
+def check_shapes(shapes: Iterable[Shape], capacity: Capacity, *, oversubscribe: bool = False) -> None:
+    """The same for the shapes of trials."""
+    too_large = sorted(
+        shape
+        for shape in set(shapes)
+        if not capacity.can_ever_seat(seats_for(shape, capacity, oversubscribe=oversubscribe))
+    )
+    if not too_large:
+        return
+    _, cpus, gpus = too_large[0]
+    counts = ", ".join(str(workers) for workers, _, _ in too_large)
+    each = f"{cpus} CPU{'s' * (cpus > 1)}" + (f" and {gpus} GPU{'s' * (gpus > 1)}" if gpus else "")
+    most_cpus = max((host.cpus for host in capacity.hosts), default=0)
+    most_gpus = max((host.gpus for host in capacity.hosts), default=0)
+    there = f"{most_cpus} CPUs" + (f" and {most_gpus} GPUs" if gpus else "")
+    fitting = min(most_cpus // cpus, most_gpus // gpus if gpus else most_cpus)
+    remedy = f"keep to at most {fitting} workers" if fitting else "ask for less per worker"
+    sharing = "" if oversubscribe or not (most_gpus or not gpus) else ", or let them share with --oversubscribe"
+    raise SeatingError(
+        f"space.workers: {counts} cannot be seated: a worker takes {each}, and the largest host has {there}",
+        f"{remedy}, or change resources{sharing}",
+    )
+
+
+def seats_for(shape: Shape, capacity: Capacity, *, oversubscribe: bool = False) -> Seats:
+    """What a gang takes: all that its ranks ask for, or what a host has of that where it may be oversubscribed."""
+    asked = seats_of(*shape)
+    if not oversubscribe or capacity.can_ever_seat(asked):
+        return asked
+    return capacity.most_of(asked) or asked
+
+
+class LaunchFailures:
+    """Counts attempts that failed before their training began, by worker count."""
+
+    def __init__(self) -> None:
+        self._in_a_row: Counter[int] = Counter()
+        self._reasons: dict[int, str] = {}
+
+    def worked(self, workers: int) -> None:
+        """A gang of this size has begun to train."""
+        self._in_a_row[workers] = 0
+
+    def failed(self, workers: int, reason: str) -> None:
+        """An attempt on such a gang failed before that."""
+        self._in_a_row[workers] += 1
+        self._reasons[workers] = reason
+        if self._in_a_row[workers] == MOST_IN_A_ROW:
+            logger.warning("no more gangs of %d workers are started: %s", workers, self._problem(workers))
+
+    def set_aside(self, workers: int) -> bool:
+        """Whether no more gangs of this size are to be started."""
+        return self._in_a_row[workers] >= MOST_IN_A_ROW
+
+    def error(self, workers: int) -> LaunchError:
+        """Why trials of this size are left."""
+        remedy = "mend that, then `sweeper rerun --failed` runs them and what waits"
+        return LaunchError(f"gangs of {workers} workers: {self._problem(workers)}", remedy)
+
+    def _problem(self, workers: int) -> str:
+        return f"{MOST_IN_A_ROW} attempts in a row failed before training, the last one so: {self._reasons[workers]}"
+
+
+class Admission:
+    """The seats of an executor; with `oversubscribe` a trial that no host can seat takes as much as one has."""
+
+    def __init__(self, capacity: Capacity, *, oversubscribe: bool = False) -> None:
+        self._capacity, self._oversubscribe = capacity, oversubscribe
+
+    def need(self, trial: TrialRecord) -> Seats:
+        """What a trial's gang takes: what its ranks ask for, or what a host has of it where they may share."""
+        return seats_for(shape_of(trial), self._capacity, oversubscribe=self._oversubscribe)
+
+    def free(self, running: Iterable[TrialRecord]) -> Seats:
+        """What is left beside the trials that run."""
+        return self._capacity.total - sum(map(self.need, running), Seats(0))
+
+    def check(self, waiting: Sequence[TrialRecord], failures: LaunchFailures) -> None:
+        """See that one of the waiting trials can begin when nothing else runs.
+
+        Raises:
+            SeatingError: no host can seat any of them.
+            LaunchError: the gangs of those that could be seated fail again and again before they train.
+        """
+        left = [trial for trial in waiting if self._capacity.can_ever_seat(self.need(trial))]
+        if not left:
+            check_shapes(map(shape_of, waiting), self._capacity)
+        if all(failures.set_aside(trial.workers) for trial in left):
+            raise failures.error(left[0].workers)

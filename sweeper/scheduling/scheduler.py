@@ -1,0 +1,396 @@
+"""The loop: claims trials, has them run, records what they report. Decides, and never starts a process."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import shutil
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from engine.protocol import Ended, Evaluated, Failed, Point, Ready, Started
+from sweeper.errors import LostTrialError, StoreError
+from sweeper.gangs.base import Capacity, Executor, JobEvent, Seats
+from sweeper.gangs.process_identity import is_gone, this_machine, this_process
+from sweeper.guides import Guide
+from sweeper.guides.base import Enough
+from sweeper.paths import checkpoints_folder, gang_log
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
+from sweeper.scheduling.admission import Admission, LaunchFailures, Shape, shape_of
+from sweeper.scheduling.observer import Observer
+from sweeper.scheduling.running_trial import (
+    STATE_OF,
+    Running,
+    derive,
+    ended_record,
+    evaluation_record,
+    gang_record,
+    give_up,
+    job_for,
+    must_share,
+)
+from sweeper.spec import Limits
+from sweeper.store import Store, TrialRecord
+
+logger = logging.getLogger(__name__)
+
+_POLL_S = 0.5
+_FLUSH_S = 0.3  # what is written sooner is seen sooner on open pages
+_LOOK_ROUND_S = 5.0  # between two looks at what others do: the lease is a minute
+INTERRUPTED = "interrupted"
+
+
+class Scheduler:
+    """Runs the pending trials of one sweep on an executor until none is left.
+
+    `clock` gives monotonic seconds; only the pace of writing depends on it. `interrupts` tells how many have come, and
+    is asked between rounds, when nothing is half done: after one `run` ends. With `finish_running` it then starts no
+    more and ends when what runs has ended, or at once after a second one. A trial whose attempt fails is attempted
+    again, up to `retries` times, and goes on from its last checkpoint where its settings ask for these. With
+    `oversubscribe` a trial that no host can seat runs all the same, on as much as one has, and is marked. `guide` says
+    which trial comes next, and which is stopped before its end.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        executor: Executor,
+        observer: Observer,
+        clock: Callable[[], float] = time.monotonic,
+        interrupts: Callable[[], int] = lambda: 0,
+        finish_running: bool = False,
+        retries: int = 0,
+        limits: Limits | None = None,
+        oversubscribe: bool = False,
+        guide: Guide | None = None,
+    ) -> None:
+        self._store, self._executor, self._observer, self._clock = store, executor, observer, clock
+        self._interrupts, self._finish_running, self._retries = interrupts, finish_running, retries
+        self._limits, self._oversubscribe = limits or Limits(), oversubscribe
+        self._admission = Admission(Capacity(()))
+        self._guide = guide or Guide()
+        self._failures: Counter[str] = Counter()
+        self._launch_failures = LaunchFailures()
+        self._shared_shapes: set[Shape] = set()
+        self._again: list[TrialRecord] = []
+        self._over: deque[tuple[Running, Ended]] = deque()  # ended, and not recorded yet
+        self._scheduler_id: str | None = None
+        self._looked_at = -math.inf
+        self._running: dict[str, Running] = {}
+        self._seats_freed = self._may_propose = True
+
+    def run(self, sweep_id: str) -> None:
+        """Run all pending trials, in the order of the plan as far as seats allow.
+
+        Others may run trials of the sweep as well; it returns when none waits and none runs anywhere, and takes over
+        what those leave behind that go. An interrupt, or any error, ends the running gangs, puts their trials back to
+        pending with the points they have reported, and is raised again.
+
+        Raises:
+            StoreError: the store refuses.
+            LaunchError: the executor cannot say what there is, or only trials are left whose gangs fail again and
+                again before they train.
+            SeatingError: only trials are left that no host can seat.
+        """
+        self._executor.end_orphans(sweep_id)
+        self._scheduler_id = self._store.add_scheduler(this_machine(), this_process())
+        try:
+            self._run_all(sweep_id)
+        except BaseException:
+            # First what was recorded, then the gangs: ending these may take a while, or not come to an end itself.
+            try:
+                self._give_back()
+            finally:
+                self._executor.close()
+            raise
+        finally:
+            with contextlib.suppress(StoreError):
+                self._store.end_lease(self._scheduler_id)
+
+    def _run_all(self, sweep_id: str) -> None:
+        self._admission = Admission(self._executor.capacity(), oversubscribe=self._oversubscribe)
+        waiting: list[TrialRecord] = []
+        told = False
+        while True:
+            interrupts = self._interrupts()
+            if interrupts > self._finish_running:
+                raise KeyboardInterrupt
+            if interrupts and not told:
+                told = True
+                logger.warning("trials that still run: %d; interrupt again to end them", len(self._running))
+            if interrupts or not waiting:
+                self._record_ends()  # nothing is started for which it could wait
+            if not (waiting or self._again):
+                self._executor.dismiss_idle()
+            if interrupts and not self._running and self._store.trials(sweep_id, [TrialState.PENDING]):
+                raise KeyboardInterrupt
+            news = self._look_round(sweep_id)
+            if news or not (waiting or self._running or self._again):
+                # Others may have left something, added something, or still be at it.
+                unfinished = self._store.trials(sweep_id, [TrialState.PENDING, TrialState.RUNNING])
+                known = {trial.id for trial in self._again} | self._running.keys()
+                pending = (trial for trial in unfinished if trial.state is TrialState.PENDING)
+                waiting = [trial for trial in pending if trial.id not in known]
+                self._seats_freed = self._may_propose = True
+                if not unfinished and (interrupts or not (waiting := self._propose(sweep_id))):
+                    return
+            waiting, self._again = [*self._again, *waiting], []
+            if not interrupts:
+                waiting = self._start_or_propose(sweep_id, waiting)
+                if waiting and not self._running:
+                    self._admission.check(waiting, self._launch_failures)
+            # Only now: the next trials train while the ends of those before are written.
+            self._record_ends()
+            for event in self._executor.events(_POLL_S):
+                self._handle(event)
+            self._write_points()
+
+    def _look_round(self, sweep_id: str) -> bool:
+        """Now and then keep the lease, release what others left, hear of a wish to stop; whether it was then."""
+        now = self._clock()
+        if now - self._looked_at < _LOOK_ROUND_S:
+            return False
+        self._looked_at = now
+        assert self._scheduler_id
+        if not self._store.renew_lease(self._scheduler_id):
+            self._scheduler_id = self._store.add_scheduler(this_machine(), this_process())
+        if self._store.release_left_behind(sweep_id, lambda other: is_gone(other.host, other.process)):
+            self._executor.end_orphans(sweep_id)
+        stopping = self._store.stop_is_asked(sweep_id)
+        if stopping:
+            self._store.ask_to_stop(sweep_id)  # cancels what has come to wait since
+        if self._guide.over:
+            self._guide.learn(self._store.candidates(sweep_id, self._guide.over))
+        held = self._store.held(self._scheduler_id)
+        for trial_id, running in self._running.items():
+            # One that is not held any more was given to another, while this process or its machine slept.
+            if stopping or held.get(trial_id) != running.trial.attempt:
+                self._executor.stop(trial_id)
+        known = self._running.keys() | {running.trial.id for running, _ in self._over}
+        for trial_id in held.keys() - known:
+            # A claim that was recorded, though a lost connection made it look as if it had not been.
+            self._store.release(trial_id, held[trial_id], INTERRUPTED)
+        return True
+
+    def _start_those_that_fit(self, waiting: list[TrialRecord]) -> list[TrialRecord]:
+        if not self._seats_freed:
+            return waiting
+        self._seats_freed = False
+        waiting, still_waiting = self._in_order(waiting)
+        free = self._free()
+        for number, trial in enumerate(waiting):
+            need = self._admission.need(trial)
+            if free.cpus < 1:
+                return [*still_waiting, *waiting[number:]]
+            if not need.fits(free) or self._launch_failures.set_aside(trial.workers):
+                still_waiting.append(trial)
+            elif self._start(trial):
+                free -= need
+        return still_waiting
+
+    def _start_or_propose(self, sweep_id: str, waiting: list[TrialRecord]) -> list[TrialRecord]:
+        """Start what fits, and for as long as all does what the guide thinks of next; those that wait then."""
+        waiting = self._start_those_that_fit(waiting)
+        while not waiting and (waiting := self._propose(sweep_id)):
+            waiting = self._start_those_that_fit(waiting)
+        return waiting
+
+    def _in_order(self, waiting: list[TrialRecord]) -> tuple[list[TrialRecord], list[TrialRecord]]:
+        """Those that may start, and those that are not to yet; what need not run is ended."""
+        if not self._guide.over:
+            return waiting, []  # in the order of the plan: many wait, and gangs do
+        by_id = {trial.id: trial for trial in waiting}
+        for trial_id, derived in self._guide.derived(list(by_id)).items():
+            trial = by_id.pop(trial_id)
+            shares = shape_of(trial) in self._shared_shapes or must_share(trial, self._admission.need(trial))
+            self._tell_end(derive(self._store, trial, derived, self._scheduler_id, oversubscribed=shares))
+        for trial_id, reason in self._guide.given_up({t.id: t.parameters for t in by_id.values()}).items():
+            self._tell_end(give_up(self._store, by_id.pop(trial_id), reason))
+        self._guide.bar({trial.workers for trial in by_id.values() if self._launch_failures.set_aside(trial.workers)})
+        first = self._guide.ordered({t.id: t.parameters for t in by_id.values()})
+        return [by_id.pop(trial_id) for trial_id in first], list(by_id.values())
+
+    def _tell_end(self, ended: TrialRecord | None) -> None:
+        if ended:
+            self._guide.learn([ended.candidate(self._guide.over)] if self._guide.over else [])
+            self._observer.trial_ended(ended)
+
+    def _propose(self, sweep_id: str) -> list[TrialRecord]:
+        """Add to the sweep what the guide thinks of next, where seats are free for it; the trials that wait then."""
+        if not (self._guide.proposes and self._may_propose):
+            return []
+        if self._free().cpus < 1 or self._store.stop_is_asked(sweep_id):
+            return []
+        if self._guide.over:
+            self._guide.learn(self._store.candidates(sweep_id, self._guide.over))  # others may propose as well
+        proposed = self._guide.propose()
+        self._may_propose = bool(proposed and self._store.extend(sweep_id, proposed, self._guide.most))
+        self._seats_freed |= self._may_propose
+        return self._store.trials(sweep_id, [TrialState.PENDING]) if self._may_propose else []
+
+    def _free(self) -> Seats:
+        return self._admission.free(running.trial for running in self._running.values())
+
+    def _start(self, trial: TrialRecord) -> bool:
+        """Claim and begin a trial; False where another scheduler was first."""
+        attempt = self._store.claim(trial.id, lambda number: str(gang_log(trial.id, number)), self._scheduler_id)
+        if attempt is None:
+            return False
+        claimed = replace(trial, state=TrialState.RUNNING, attempt=attempt, scheduler_id=self._scheduler_id)
+        self._running[trial.id] = Running(claimed, written_at=self._clock())
+        self._observer.trial_started(claimed)
+        self._executor.start(job_for(claimed, self._admission.need(trial), self._limits))
+        return True
+
+    def _handle(self, happened: JobEvent) -> None:
+        running = self._running.get(happened.trial_id)
+        if running is None or running.trial.attempt != happened.attempt:
+            return
+        trial, event = running.trial, happened.event
+        match event:
+            case Ready():
+                gang = gang_record(happened, event, trial.sweep_id)
+                kept = bool(trial.config.get("checkpoint_every"))  # with the seconds of earlier attempts
+                marks = {"oversubscribed": happened.shared, "keep": kept}
+                self._store.assign_gang(trial.id, trial.attempt, gang, happened.log, **marks)
+                running.trial = replace(trial, oversubscribed=happened.shared or (kept and trial.oversubscribed))
+            case Started():
+                running.trains = True
+                self._launch_failures.worked(trial.workers)
+                startup_s = max(0.0, happened.elapsed_s - event.setup_seconds)
+                self._store.start_attempt(trial.id, trial.attempt, startup_s, event.setup_seconds, event.effective)
+                self._guide.begin(trial.id, event.effective.get("steps"), trial.config.get("images"))
+            case Point():
+                point = LossPoint(event.step, event.images, event.seconds, event.loss)
+                running.points.append(point)
+                self._observer.point_reported(trial, point)
+                if not running.verdict and (verdict := self._guide.point(trial.id, point)):
+                    running.verdict = verdict
+                    self._executor.stop(trial.id)
+            case Evaluated():
+                self._store.add_evaluation(trial.id, trial.attempt, evaluation_record(event))
+            case Ended():
+                running.trial = replace(trial, oversubscribed=trial.oversubscribed or happened.shared)
+                self._over.append((running, event))
+                self._leave_seats(running.trial)
+            case Failed() if self._interrupts() > self._finish_running:
+                pass  # gangs are being ended: the trial counts as interrupted, and another attempt will tell
+            case Failed():
+                if not running.trains:
+                    self._launch_failures.failed(trial.workers, event.reason)
+                if self._may_try_again(trial):
+                    self._try_again(running, event)
+                else:
+                    self._finish(running, TrialState.FAILED, event.reason, event.traceback)
+
+    def _finish(
+        self,
+        running: Running,
+        state: TrialState,
+        reason: str,
+        traceback: str = "",
+        phases: dict[str, float] | None = None,
+    ) -> None:
+        trial = running.trial
+        self._write(running)
+        summary = summarize(running.points)
+        try:
+            self._store.finish(
+                trial.id,
+                trial.attempt,
+                state,
+                summary,
+                reason=reason,
+                traceback=traceback,
+                phases=phases,
+                oversubscribed=trial.oversubscribed,
+            )
+            if state in (TrialState.PRUNED, TrialState.CANCELLED):
+                shutil.rmtree(checkpoints_folder(trial.id), ignore_errors=True)  # nobody goes on from these
+            ended = ended_record(trial, state, reason, summary)
+            self._tell_end(ended)
+        except LostTrialError:
+            self._guide.failed(trial.id)
+            logger.warning("trial %s: was given to another scheduler meanwhile; its end here does not count", trial.id)
+        self._leave_seats(trial)
+
+    def _leave_seats(self, trial: TrialRecord) -> None:
+        if trial.oversubscribed:
+            self._shared_shapes.add(shape_of(trial))  # the times of derived trials may come from it
+        self._running.pop(trial.id, None)
+        self._seats_freed = self._may_propose = True
+
+    def _record_ends(self) -> None:
+        while self._over:
+            running, event = self._over[0]
+            if event.outcome == "stopped" and isinstance(running.verdict, Enough):
+                self._put_back(running, str(running.verdict), "timed")
+            elif event.outcome == "stopped" and running.verdict:
+                self._finish(running, TrialState.PRUNED, str(running.verdict), phases=event.phases)
+            else:
+                self._finish(running, STATE_OF[event.outcome], event.reason, phases=event.phases)
+            self._over.popleft()
+
+    def _may_try_again(self, trial: TrialRecord) -> bool:
+        """Whether another attempt is due; interruptions and what was tried before this run do not count."""
+        self._failures[trial.id] += 1
+        return self._failures[trial.id] <= self._retries and not self._store.stop_is_asked(trial.sweep_id)
+
+    def _try_again(self, running: Running, failed: Failed) -> None:
+        self._guide.failed(running.trial.id)
+        waiting = self._put_back(running, failed.reason, TrialState.FAILED, failed.traceback)
+        self._observer.attempt_failed(waiting, failed.reason)
+
+    def _put_back(self, running: Running, reason: str, outcome: str, traceback: str = "") -> TrialRecord:
+        """Let a trial whose attempt has ended wait again; it as it is now."""
+        trial = running.trial
+        self._write(running)
+        self._store.release(trial.id, trial.attempt, reason, outcome, traceback)
+        self._leave_seats(trial)
+        waiting = replace(trial, state=TrialState.PENDING, scheduler_id=None)
+        self._again.append(waiting)
+        return waiting
+
+    def _write_points(self) -> None:
+        """Write the points of trials that have not been written for a while: others look at the store meanwhile."""
+        now = self._clock()
+        for running in self._running.values():
+            if now - running.written_at >= _FLUSH_S:
+                self._write(running)
+                running.written_at = now
+
+    def _write(self, running: Running) -> None:
+        unwritten: Sequence[LossPoint] = running.points[running.written :]
+        self._store.add_points(running.trial.id, running.trial.attempt, unwritten)
+        running.written = len(running.points)
+
+    def _release(self, running: Running) -> None:
+        self._store.release(running.trial.id, running.trial.attempt, INTERRUPTED)
+
+    def _give_back(self) -> None:
+        """Put what is running back to pending; a store that refuses must not hide why we are here."""
+        for event in self._executor.events(0.0):
+            with contextlib.suppress(StoreError):
+                self._handle(event)
+        try:
+            self._record_ends()
+        except StoreError:
+            self._running |= {running.trial.id: running for running, _ in self._over}  # as if it had not ended
+        refusals: dict[str, StoreError] = {}
+        for running in list(self._running.values()):
+            for write in (self._write, self._release):
+                try:
+                    write(running)
+                except StoreError as error:
+                    refusals[running.trial.id] = error
+        self._running.clear()
+        if refusals:
+            logger.error(
+                "%d trials are not recorded to their end, for the store refuses; `sweeper resume` runs them again (%s)",
+                len(refusals),
+                next(iter(refusals.values())).message,
+            )

@@ -1,0 +1,122 @@
+"""Reading a spec from a file: YAML 1.2 or JSON, with overrides from the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.constructor import DuplicateKeyError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from sweeper.errors import SpecError
+from sweeper.spec import SweepSpec, parse_spec, prune_by_name
+from sweeper.spec.command import CommandConfig
+from sweeper.spec.search import search_by_name
+
+
+def load_spec(path: Path, overrides: Sequence[str] = ()) -> SweepSpec:
+    """The spec in `path`, with `overrides` such as "trial.images=10240" applied.
+
+    Raises:
+        SpecError: a file that cannot be read or is no YAML or JSON, and every fault of the spec.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SpecError([f"{path}: cannot be read ({error.strerror}); give the path of a spec file"]) from None
+    except UnicodeDecodeError:
+        raise SpecError([f"{path}: is no UTF-8 text; save it as UTF-8"]) from None
+    written = _parse_json(text, path) if path.suffix == ".json" else parse_yaml(text, str(path))
+    for override in overrides:
+        _apply(written, override)
+    return _in_folder(parse_spec(written))
+
+
+def _in_folder(spec: SweepSpec) -> SweepSpec:
+    """A command's folder in full: where it is run later does not matter."""
+    if not isinstance(spec.trial, CommandConfig):
+        return spec
+    folder = os.path.abspath(spec.trial.folder)
+    if not os.path.isdir(folder):
+        raise SpecError(
+            [f"trial.folder: {spec.trial.folder!r} is no folder here; give the one that the command runs in"]
+        )
+    trial = spec.trial.model_copy(update={"folder": folder})
+    return spec.model_copy(update={"trial": trial})
+
+
+def parse_yaml(text: str, source: str) -> Any:
+    """YAML 1.2 as plain Python values; numbers as that version has them, so `1e-3` is a float.
+
+    Raises:
+        SpecError: the place of the first fault; a key given twice is one.
+    """
+    try:
+        return YAML(typ="safe", pure=True).load(text)
+    except DuplicateKeyError as error:
+        problem = str(error.problem).partition(" with value ")[0]
+        raise SpecError([f"{source}{_line(error)}: {problem}; keep one of them"]) from None
+    except MarkedYAMLError as error:
+        raise SpecError([f"{source}{_line(error)}: {_one_line(error.problem)}; correct the YAML there"]) from None
+    except (YAMLError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        # The constructors of numbers, dates and tags raise whatever Python does.
+        raise SpecError([f"{source}: cannot be read as YAML ({_one_line(error)}); correct the YAML"]) from None
+
+
+def _parse_json(text: str, path: Path) -> Any:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        for name in dict.fromkeys(name for name, _ in pairs):
+            if [key for key, _ in pairs].count(name) > 1:
+                raise SpecError([f"{path}: found key {name!r} more than once; keep one of them"])
+        return dict(pairs)
+
+    try:
+        return json.loads(text, object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        raise SpecError([f"{path} line {error.lineno}: {error.msg}; correct the JSON there"]) from None
+    except (ValueError, RecursionError) as error:
+        raise SpecError([f"{path}: cannot be read as JSON ({error}); correct the JSON"]) from None
+
+
+def _line(error: MarkedYAMLError) -> str:
+    return f" line {error.problem_mark.line + 1}" if error.problem_mark else ""
+
+
+def _one_line(message: object) -> str:
+    return " ".join(str(message).split())
+
+
+def split_assignment(text: str, example: str) -> tuple[str, Any]:
+    """Name and value of `name=value`, the value read as YAML.
+
+    Raises:
+        SpecError: no equals sign, or a name that is empty or has an empty part.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not all(part.strip() for part in name.split(".")):
+        raise SpecError([f"--set: {text!r} is no assignment; write it like {example}"])
+    return name.strip(), parse_yaml(value, f"--set {name.strip()}")
+
+
+def _apply(written: Any, override: str) -> None:
+    name, value = split_assignment(override, "trial.images=10240")
+    *parents, leaf = name.split(".")
+    # Keys below `space` are dotted paths themselves, as in space.exchange.method.
+    if parents[:1] == ["space"]:
+        parents, leaf = ["space"], name.removeprefix("space.")
+    place = written
+    for short, longer in (("prune", prune_by_name), ("search", search_by_name)):
+        if parents[:1] == [short] and isinstance(written, dict) and short in written:
+            written[short] = longer(written[short])
+    for parent in parents:
+        if not isinstance(place, dict):
+            break
+        place = place.setdefault(parent, {})
+    if not isinstance(place, dict):
+        where = f"no mapping {'.'.join(parents)}" if parents else "no mapping in the file"
+        raise SpecError([f"--set {name}: there is {where} to set it in; correct it"])
+    place[leaf] = value

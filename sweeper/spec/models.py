@@ -1,0 +1,361 @@
+"""What a user may write: the sweep's spec, from YAML, JSON or Python, checked before anything runs."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self, get_args
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
+
+from engine.config import Number, PositiveFloat, PositiveInt, TrainingConfig
+from sweeper.errors import SpecError
+from sweeper.spec.axes import SEED, WORKERS, Range, Scalar, expand, parse_axis
+from sweeper.spec.command import CommandConfig, command_faults
+from sweeper.spec.dimensions import Dimension, Interval, choices
+from sweeper.spec.repeats import Race, Repeats, gives_seeds, planned_seeds, repeats_by_name
+from sweeper.spec.reuse import DECISIVE, sharing_faults
+from sweeper.spec.search import Search, search_by_name, search_faults, with_trials_inside
+from sweeper.spec.sweep_name import checked_name
+from sweeper.spec.wording import describe_faults, show_name
+
+Over = Literal["seconds", "images", "steps", "dollars"]
+OVER: tuple[str, ...] = get_args(Over)
+DOLLARS = "dollars"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Objective(_Strict):
+    """What makes a trial good: the smallest area `over` an axis among the qualified of its group.
+
+    Without a threshold every complete and finite curve qualifies.
+    """
+
+    threshold: Annotated[float, Number, Field(allow_inf_nan=False)] | None = None
+    over: Over = "seconds"
+    group_by: tuple[str, ...] = (WORKERS,)
+
+
+class Resources(_Strict):
+    """What each worker gets for itself, and what that costs by the hour, if anybody says."""
+
+    cpus_per_worker: PositiveInt = 1
+    gpus_per_worker: Annotated[int, Number, Field(ge=0)] = 0
+    dollars_per_worker_hour: Annotated[float, Number, Field(ge=0, allow_inf_nan=False)] | None = None
+
+
+class Limits(_Strict):
+    """When a trial's attempt counts as stuck: seconds in all, and seconds without an event, of any kind."""
+
+    trial_seconds: PositiveFloat | None = None
+    stall_seconds: PositiveFloat | None = 1800.0
+
+
+BY_LOSS = ("median", "asha", "hyperband")  # ways of pruning that look at losses, and may stop who would win
+
+
+class Prune(_Strict):
+    """Which trials are stopped before their end; by `method`.
+
+    `area` stops those that can win no more, `forecast` those that hardly can, the others who is behind. `floor` is a
+    loss below which none comes: what is still to come of a curve counts for at least that much. `risk` is the chance
+    that a forecast costs a winner, for the sweep as a whole.
+    """
+
+    method: Literal["none", "area", "forecast", "median", "asha", "hyperband"] = "none"
+    floor: Annotated[float, Number, Field(ge=0, allow_inf_nan=False)] = 0.0
+    risk: Annotated[float, Number, Field(gt=0, le=0.5)] = 0.01
+
+    @model_validator(mode="after")
+    def _all_is_of_use(self) -> Self:
+        if self.floor and self.method == "none":
+            raise ValueError(f"a floor of {self.floor:g} does nothing without pruning; set method to area")
+        if "risk" in self.model_fields_set and self.risk != type(self)().risk and self.method != "forecast":
+            raise ValueError(f"a risk of {self.risk:g} is for forecasts; set method to forecast, or remove it")
+        if self.floor and self.method in BY_LOSS:
+            raise ValueError(f"a floor of {self.floor:g} does nothing with {self.method}; set method to area")
+        return self
+
+
+def prune_by_name(written: Any) -> Any:
+    """`area` for `{method: area}`, as people write it and older stores have it."""
+    return {"method": written} if isinstance(written, str) else written
+
+
+def _kind_of_trial(written: Any) -> str:
+    is_command = isinstance(written, CommandConfig) or (isinstance(written, dict) and "command" in written)
+    return "kind[command]" if is_command else "kind[training]"
+
+
+TrialConfig = Annotated[
+    Annotated[TrainingConfig, Tag("kind[training]")] | Annotated[CommandConfig, Tag("kind[command]")],
+    Discriminator(_kind_of_trial),
+]
+
+
+class SweepSpec(_Strict):
+    """A whole sweep; `space` maps fields of `trial` (dotted where nested) and `workers` to their values.
+
+    Where `trial` is a command, `space` maps the names that it has in braces.
+    """
+
+    name: Annotated[str, AfterValidator(checked_name)]
+    trial: TrialConfig = TrainingConfig()
+    space: Annotated[dict[str, Annotated[list[Scalar] | Range, BeforeValidator(parse_axis)]], Field(min_length=1)]
+    objective: Objective = Objective()
+    search: Annotated[Search, BeforeValidator(search_by_name)] = Search()
+    prune: Annotated[Prune, BeforeValidator(prune_by_name)] = Prune()
+    reuse: Literal["none", "equivalent"] = "none"
+    repeats: Annotated[Repeats, BeforeValidator(repeats_by_name)] = 1
+    retries: Annotated[int, Number, Field(ge=0)] = 0
+    resources: Resources = Resources()
+    limits: Limits = Limits()
+
+    @cached_property
+    def axes(self) -> dict[str, tuple[Scalar, ...]]:
+        """The values of each swept field in the field's own type, `workers` first; [1] where it is not swept."""
+        swept = {name: _values(self.trial, name, self._ends(name)) for name in self.space}
+        axes = {WORKERS: (1,), **swept}
+        return {WORKERS: axes.pop(WORKERS), **axes}
+
+    @cached_property
+    def dimensions(self) -> dict[str, Dimension]:
+        """The swept fields as a search samples them, in the order of `axes`."""
+        return {name: self._dimension(name, values) for name, values in self.axes.items()}
+
+    def _dimension(self, name: str, values: Sequence[Scalar]) -> Dimension:
+        axis = self.space.get(name)
+        if not isinstance(axis, Range) or not axis.open or len(values) < 2:
+            return choices(values)
+        whole = name == WORKERS or (isinstance(self.trial, TrainingConfig) and _integers(name))
+        return Interval(axis.low, axis.high, axis.log, whole)
+
+    def _ends(self, name: str) -> list[Scalar] | Range:
+        """A field's axis; its bounds where a search takes any number in between."""
+        axis = self.space[name]
+        if self.search.method == "grid" or not isinstance(axis, Range) or not axis.open:
+            return axis
+        return list(dict.fromkeys((axis.low, axis.high)))
+
+    def axes_of(self, name: str) -> list[Scalar]:
+        """The values of a field as they are written; none where it is not swept."""
+        return expand(self.space[name], integers=False) if name in self.space else []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _trials_beside_search(cls, written: Any) -> Any:
+        return with_trials_inside(written)
+
+    @model_validator(mode="after")
+    def _space_holds(self) -> Self:
+        problems: list[str] = []
+        for name, axis in self.space.items():
+            problems += _axis_faults(self.trial, name, self._ends(name))
+            if self.search.method == "grid" and isinstance(axis, Range) and axis.open and not axis.log:
+                problems.append(f"space.{name}: neither step nor count is given: add one of them, or search: random")
+        if isinstance(self.trial, CommandConfig):
+            problems += command_faults(self.trial, self.space, planned_seeds(self.repeats))
+        else:
+            problems += self._training_faults(self.trial)
+        problems += self._way_faults()
+        for name in dict.fromkeys(self.objective.group_by):
+            if (times := self.objective.group_by.count(name)) > 1:
+                problems.append(f"objective.group_by: {name!r} is given {times} times; keep one of them")
+            if name != WORKERS and name not in self.space:
+                known = ", ".join([WORKERS, *(key for key in self.space if key != WORKERS)])
+                problems.append(f"objective.group_by: {name!r} is not swept; use one of {known}")
+        if not problems and self.search.method != "grid":
+            problems = search_faults(self.search, self.dimensions, self.objective.group_by, planned_seeds(self.repeats))
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    def _way_faults(self) -> list[str]:
+        """What of repeats, search, reuse and axis does not go together."""
+        problems: list[str] = []
+        if gives_seeds(self.repeats) and SEED in self.space:
+            given = "auto" if isinstance(self.repeats, Race) else self.repeats
+            problems.append(f"repeats: {given} gives the seeds already; remove space.seed or repeats")
+        if self.reuse == "equivalent":
+            problems += self._sharing_faults()
+        if isinstance(self.repeats, Race) and self.search.method != "grid":
+            problems.append(f"repeats: auto goes with a grid, and search is {self.search.method}; give a number")
+        if self.objective.over == DOLLARS and self.resources.dollars_per_worker_hour is None:
+            problems.append("objective.over: dollars needs a rate; give resources.dollars_per_worker_hour")
+        return problems
+
+    def _sharing_faults(self) -> list[str]:
+        if isinstance(self.trial, CommandConfig):
+            return ["reuse: equivalent is for the engine's own training, and trial is a command; remove it"]
+        config = self.trial
+        for name in DECISIVE & self.space.keys():  # some trials may share though others do not
+            values = [replace_field(config, {name: value}, _Unrelated) for value in self.axes[name]]
+            config = min(values, key=lambda one: len(sharing_faults(one.model_dump(mode="json"))))
+        found = sharing_faults(config.model_dump(mode="json"))
+        if self.search.method != "grid":
+            found.append(f"search is {self.search.method}, whose points seldom share a global batch; use a grid")
+        return [f"reuse: equivalent does not hold here: {line}, or remove reuse" for line in found]
+
+    def _training_faults(self, trial: TrainingConfig) -> list[str]:
+        problems: list[str] = []
+        if {"batch_size", "global_batch_size"} <= self.space.keys():
+            problems.append("space: batch_size and global_batch_size exclude each other; keep one of them")
+        if "cuda" in (trial.device, *self.axes_of("device")) and not self.resources.gpus_per_worker:
+            problems.append("resources.gpus_per_worker: 0 and device cuda exclude each other; give at least 1")
+        return problems
+
+
+def parse_config(written: dict[str, Any]) -> TrainingConfig | CommandConfig:
+    """A trial's settings as the store has them; raises pydantic's ValidationError."""
+    return (CommandConfig if "command" in written else TrainingConfig).model_validate(written)
+
+
+def parse_spec(written: Any) -> SweepSpec:
+    """The spec in a mapping read from a file or a request.
+
+    Raises:
+        SpecError: one line for each fault, with the field, the value and the remedy.
+    """
+    if not isinstance(written, dict):
+        got = "nothing" if written is None else type(written).__name__
+        raise SpecError([f"spec: expected a mapping with name and space, got {got}; see docs/spec.md"])
+    try:
+        return SweepSpec.model_validate(written)
+    except ValidationError as error:
+        raise SpecError(describe_faults(error, SweepSpec)) from None
+
+
+class _Unrelated(TrainingConfig):
+    """Settings each of which is right alone; whether they fit each other is asked of whole points of the space."""
+
+    @model_validator(mode="after")
+    def _fields_agree(self) -> Self:
+        return self
+
+
+def replace_field(
+    config: TrainingConfig, changes: dict[str, Any], kind: type[TrainingConfig] = TrainingConfig
+) -> TrainingConfig:
+    """`config` with fields changed, nested ones by dotted path; raises pydantic's ValidationError.
+
+    A swept batch size replaces the other way of giving it.
+    """
+    written = config.model_dump(exclude_unset=True)
+    for one, other in (("batch_size", "global_batch_size"), ("global_batch_size", "batch_size")):
+        if one in changes:
+            written.pop(other, None)
+    for name, value in changes.items():
+        *parents, leaf = name.split(".")
+        place = written
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[leaf] = value
+    return kind.model_validate(written)
+
+
+def field_value(config: TrainingConfig, name: str) -> Any:
+    """The value of a field by dotted path."""
+    value: Any = config
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def sweepable_fields() -> list[str]:
+    """All names that `space` may hold."""
+    names = [WORKERS]
+    for name, field in TrainingConfig.model_fields.items():
+        nested = field.annotation
+        if isinstance(nested, type) and issubclass(nested, BaseModel):
+            names += [f"{name}.{inner}" for inner in nested.model_fields]
+        else:
+            names.append(name)
+    return names
+
+
+def _values(trial: TrainingConfig | CommandConfig, name: str, axis: list[Scalar] | Range) -> tuple[Scalar, ...]:
+    if name == WORKERS:
+        return tuple(_worker_count(value) for value in expand(axis, integers=True))
+    if isinstance(trial, CommandConfig):
+        return _words(axis)
+    values = expand(axis, integers=_integers(name))
+    return tuple(field_value(replace_field(trial, {name: value}, _Unrelated), name) for value in values)
+
+
+def _words(axis: list[Scalar] | Range) -> tuple[Scalar, ...]:
+    """A command's values: whole numbers of a range without a decimal point, as programs expect them."""
+    values = expand(axis, integers=False)
+    if not isinstance(axis, Range):
+        return tuple(values)
+    return tuple(int(value) if isinstance(value, float) and value.is_integer() else value for value in values)
+
+
+def _integers(name: str) -> bool:
+    field = TrainingConfig.model_fields.get(name)
+    return field is not None and "int" in repr(field.annotation)
+
+
+def _worker_count(value: Scalar) -> int:
+    if isinstance(value, bool | str) or value != int(value) or value < 1:
+        raise ValueError(f"space.{WORKERS}: {value!r} is no worker count; give a whole number of at least 1")
+    return int(value)
+
+
+def _axis_faults(trial: TrainingConfig | CommandConfig, name: str, axis: list[Scalar] | Range) -> list[str]:
+    fields = sweepable_fields()
+    if name not in fields and not isinstance(trial, CommandConfig):
+        inner = [field for field in fields if field.startswith(f"{name}.")]
+        if inner:
+            return [f"space.{name}: is a group of fields; write {' or '.join(inner)}"]
+        near = difflib.get_close_matches(name.removeprefix("trial."), fields, n=1)
+        remedy = f"did you mean {near[0]}?" if near else f"known are {', '.join(fields)}"
+        return [f"space.{show_name(name)}: unknown key; {remedy}"]
+    if isinstance(trial, CommandConfig) and name != WORKERS:
+        return _word_faults(name, _words(axis))
+    values = expand(axis, integers=name == WORKERS or _integers(name))
+    if not values:
+        return [_is_empty(name)]
+    problems: list[str] = []
+    normal: list[Scalar] = []
+    for value in values:
+        try:
+            normal += _values(trial, name, [value])
+        except ValidationError as error:
+            problems += describe_faults(error, TrainingConfig, prefix="space", only=name, value=value)
+        except (ValueError, OverflowError):
+            problems.append(f"space.{name}: {value!r} is no worker count; give a whole number of at least 1")
+    return problems + _repetitions(name, normal)
+
+
+def _word_faults(name: str, values: Sequence[Scalar]) -> list[str]:
+    """What is wrong with the values of one of a command's names."""
+    if not name.isidentifier():
+        return [f"space.{show_name(name)}: cannot stand in braces; take letters, digits and _"]
+    if not values:
+        return [_is_empty(name)]
+    return _repetitions(name, [str(value) for value in values])  # as the command sees them
+
+
+def _is_empty(name: str) -> str:
+    return f"space.{name}: is empty; give at least one value or remove the key"
+
+
+def _repetitions(name: str, values: Sequence[Scalar]) -> list[str]:
+    return [
+        f"space.{name}: {value!r} is given {values.count(value)} times; keep one of them"
+        for value in dict.fromkeys(v for v in values if values.count(v) > 1)
+    ]

@@ -1,0 +1,32 @@
+"""Durations as people read them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from sweeper.answers.numbers import about, duration
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (None, "–"),
+        (math.nan, "–"),
+        (math.inf, "–"),
+        (0.0, "0.0 s"),
+        (0.85, "850 ms"),
+        (12.34, "12.3 s"),
+        (245.0, "4 min 05 s"),
+        (3599.7, "1 h 00 min"),
+        (10_920.0, "3 h 02 min"),
+        (5 * 86_400 + 3 * 3600, "5 d 03 h"),
+    ],
+)
+def test_duration(seconds: float | None, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_an_estimate_has_no_digits_that_mean_nothing() -> None:
+    assert [about(seconds) for seconds in (None, 0.4, 12.34, 245.0)] == ["–", "0 s", "12 s", "4 min 05 s"]

@@ -1,0 +1,193 @@
+"""Forecasts of curves: what they learn, what they stop, and at which risk."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from sweeper.guides.curve_model import STAGES, CurveModel, level_of, stage_of
+from sweeper.guides.forecast_pruner import ForecastPruner
+from sweeper.plan.trial import TrialState
+from sweeper.ranking import Candidate
+from sweeper.ranking.curve import LossPoint, area, summarize
+
+POINTS = 100
+
+
+def falling(pace: float, noise: float = 0.0, seed: int = 0, points: int = POINTS) -> list[float]:
+    """From 2.3 down to 0.3 at most, by a pace between 0 and 1."""
+    order = random.Random(seed)
+    losses = [0.3 + 2 * math.exp(-3 * pace * n / points) for n in range(1, points + 1)]
+    return [loss * math.exp(order.gauss(0, noise)) for loss in losses]
+
+
+def points_of(losses: Sequence[float], pace: float = 1.0) -> list[LossPoint]:
+    return [LossPoint(10 * n, 320 * n, pace * n, loss) for n, loss in enumerate(losses, 1)]
+
+
+def learnt(paces: Sequence[float], noise: float = 0.0) -> CurveModel:
+    model, progress = CurveModel(), np.arange(1, POINTS + 1) / POINTS
+    for number, pace in enumerate(paces):
+        model.add([pace], progress, np.array(falling(pace, noise, number)))
+    return model
+
+
+PACES = [n / 10 for n in range(1, 11)]
+
+
+@pytest.mark.parametrize("stage", [3, 7, 12])
+@pytest.mark.parametrize("noise", [0.0, 0.03])
+def test_the_rest_of_a_curve_between_known_ones_is_forecast(stage: int, noise: float) -> None:
+    losses = falling(0.55, noise, 99)
+    count = int(STAGES[stage] * POINTS)
+    level = level_of(losses[:count])
+    assert level
+    rest = learnt(PACES, noise).rest([0.55], stage, level)
+    assert rest
+    mean, lowest = math.log(np.mean(losses[count:])), math.log(min(losses[count:]))
+    assert rest.mean.mean == pytest.approx(mean, abs=max(0.02, 3 * rest.mean.deviation))
+    assert rest.lowest.mean == pytest.approx(lowest, abs=max(0.02, 3 * rest.lowest.deviation))
+    assert rest.mean.deviation < 0.3
+    assert rest.mean.degrees == 9
+
+
+def test_far_from_all_that_is_known_a_forecast_is_unsure() -> None:
+    model, level = learnt(PACES[:5], 0.02), level_of(falling(0.5)[:10])
+    assert level
+    near, far = model.rest([0.5], 4, level), model.rest([3.0], 4, level)
+    assert near
+    assert far
+    assert far.mean.deviation > 3 * near.mean.deviation
+    assert far.mean.deviation > 0.2
+
+
+def test_few_curves_make_no_forecast_and_equal_places_count_once() -> None:
+    level = level_of(falling(0.5)[:10])
+    assert level
+    assert learnt(PACES[:3]).rest([0.5], 4, level) is None
+    assert learnt([0.5] * 10).rest([0.5], 4, level) is None
+
+
+@pytest.mark.parametrize(
+    ("progress", "stage"), [(0.0, None), (0.019, None), (0.02, 0), (0.1, 4), (0.5, 9), (1.0, len(STAGES) - 1)]
+)
+def test_stages(progress: float, stage: int | None) -> None:
+    assert stage_of(progress) == stage
+
+
+def test_curves_of_zeros_and_of_few_points_are_borne() -> None:
+    model = CurveModel()
+    for number, losses in enumerate(
+        [[0.0] * 50, [1.0] * 50, [1.0], [1.0, 0.5], [1.0, 0.5, 0.2], [2.0] * 50, [3.0] * 9]
+    ):
+        model.add([number / 7], np.arange(1, len(losses) + 1) / len(losses), np.array(losses))
+    level = level_of([1.0] * 10)
+    assert level
+    rest = model.rest([0.5], 5, level)
+    assert rest is not None
+    assert all(map(math.isfinite, [*rest.mean, *rest.lowest]))
+
+
+def candidate(trial: str, points: Sequence[LossPoint]) -> Candidate:
+    summary = summarize(points)
+    return Candidate(trial, {"workers": 1}, TrialState.COMPLETED, summary.finite, area(points), summary.minimum_loss)
+
+
+def pruner(threshold: float | None = 0.6, risk: float = 0.01, noise: float = 0.02, total: int = 20) -> ForecastPruner:
+    """Knows ten curves of paces up to 1, the fastest of which is the one to beat."""
+    places = {f"t{n}": [n / 10] for n in range(total)} | {"new": [0.55], "fast": [1.0]}
+    made = ForecastPruner(threshold, "seconds", ("workers",), risk=risk, places=places)
+    for number, pace in enumerate(PACES):
+        points = points_of(falling(pace, noise, number))
+        made.completed(candidate(f"t{number + 1}", points))
+        made.ended(f"t{number + 1}", points)
+    return made
+
+
+def stopped_at(made: ForecastPruner, trial: str, points: Sequence[LossPoint], steps: int | None = None) -> int | None:
+    made.begin(trial, {"workers": 1}, steps if steps is not None else points[-1].step, None)
+    return next((n for n, point in enumerate(points, 1) if made.point(trial, point)), None)
+
+
+def test_a_curve_that_falls_too_slowly_is_stopped_early_and_a_better_one_is_not() -> None:
+    slow = stopped_at(pruner(), "new", points_of(falling(0.4, 0.02, 50)))
+    assert slow is not None
+    assert slow <= POINTS // 4
+    assert stopped_at(pruner(), "fast", points_of(falling(1.05, 0.02, 50))) is None
+
+
+def test_a_run_that_has_collapsed_is_stopped_soon() -> None:
+    losses = [*falling(1.0)[:30], *[2.3] * 70]
+    stopped = stopped_at(pruner(), "fast", points_of(losses))
+    assert stopped is not None
+    assert stopped <= 55
+
+
+def test_what_will_not_qualify_is_stopped_where_nobody_is_to_beat() -> None:
+    made = pruner(threshold=0.05)
+    made.begin("new", {"workers": 1}, 10 * POINTS, None)
+    words = next((str(why) for p in points_of(falling(0.5, 0.02, 5)) if (why := made.point("new", p))), "")
+    assert words.startswith("its lowest loss will be about 0.")
+    assert "the threshold is 0.05 (chance " in words
+
+
+def test_the_reason_tells_area_and_rival() -> None:
+    made = pruner()
+    made.begin("new", {"workers": 1}, 10 * POINTS, None)
+    verdict = next(v for p in points_of(falling(0.5, 0.02, 5)) if (v := made.point("new", p)))
+    assert str(verdict).startswith(f"its area will be about {verdict.bound:.5g}, and trial t10 has ")
+    assert verdict.bound == pytest.approx(area(points_of(falling(0.5))), rel=0.2)
+
+
+def test_a_smaller_risk_waits_longer() -> None:
+    points = points_of(falling(0.9, 0.02, 5))
+    early, late = (stopped_at(pruner(risk=risk), "new", points) for risk in (0.5, 1e-12))
+    assert early is not None
+    assert late is None or late > early
+
+
+def test_the_chances_of_all_that_is_stopped_stay_within_the_risk() -> None:
+    made = pruner(total=200)
+    stopped = 0
+    for number in range(11, 150):
+        made.places = {**made.places, f"t{number}": [0.3 + 0.6 * number / 150]}
+        points = points_of(falling(0.3 + 0.6 * number / 150, 0.02, number))
+        stopped += stopped_at(made, f"t{number}", points) is not None
+        made.ended(f"t{number}", ())
+    assert stopped > 20
+    assert made._spent <= 0.01
+
+
+def test_the_time_that_is_left_counts() -> None:
+    """The same curve over steps, in a third of the time."""
+    points = falling(0.55, 0.02, 5)
+    assert stopped_at(pruner(threshold=None), "new", points_of(points)) is not None
+    assert stopped_at(pruner(threshold=None), "new", points_of(points, pace=0.3)) is None
+
+
+@pytest.mark.parametrize("losses", [[math.nan] * 9, [1.0, math.inf, 1.0], [2.0], []])
+def test_odd_curves_are_borne(losses: list[float]) -> None:
+    made = pruner()
+    assert stopped_at(made, "new", points_of(losses), steps=1000) is None
+    made.ended("new", points_of(losses))
+
+
+def test_without_a_known_length_and_with_negative_losses_nothing_is_forecast() -> None:
+    slow = points_of(falling(0.2, 0.02, 5))[:40]
+    assert stopped_at(pruner(), "new", slow, steps=0) is None
+    made = pruner()
+    made.begin("other", {"workers": 1}, 1000, None)
+    made.point("other", LossPoint(1, 32, 1.0, -0.1))
+    assert stopped_at(made, "new", slow, steps=1000) is None
+
+
+def test_what_others_have_pruned_takes_of_the_risk() -> None:
+    made = pruner()
+    for _ in range(1000):
+        made.pruned_elsewhere()
+    assert made._spent == pytest.approx(made.risk)
+    assert stopped_at(made, "new", points_of(falling(0.6, 0.02, 5))[:50], steps=1000) is None
