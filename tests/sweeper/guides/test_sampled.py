@@ -135,9 +135,8 @@ def unlucky(spec: SweepSpec, candidates: Sequence[Candidate]) -> Sequence[TrialS
 @pytest.mark.parametrize("method", METHODS)
 def test_it_goes_on_where_nothing_has_gone_well(method: Any, state: TrialState) -> None:
     spec = searched(method, 40)
-    known = [
-        waiting(trial, state)._replace(finite=state is not TrialState.DIVERGED) for trial in plan(spec, first_points)
-    ]
+    planned = plan(spec, first_points)
+    known = [waiting(trial, state)._replace(finite=state is not TrialState.DIVERGED) for trial in planned]
     assert len(unlucky(spec, known)) == 1
     nothing = [waiting(trial, TrialState.COMPLETED)._replace(area=1.0, minimum_loss=math.nan) for trial in planned]
     assert len(unlucky(spec, nothing)) == 1
