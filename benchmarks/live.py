@@ -102,7 +102,7 @@ def sweep_seconds(trials: int, images: int, pages: int) -> tuple[float, float]:
             with _process(command, folder), _scheduler(folder, url, sweep_id, 1) as scheduler:
                 scheduler.wait()
             used = psutil.Process(server.pid).cpu_times()
-        ended = [attempt.ended_at for trial in store.trials(sweep_id) for attempt in store.attempts(trial.id)]
+        ended = [attempt.ended_at for trial in store.trials.of(sweep_id) for attempt in store.attempts.of(trial.id)]
         assert len(ended) == trials
         times = sorted(end.timestamp() for end in ended if end)
     return times[-1] - times[0], used.user + used.system
@@ -134,8 +134,8 @@ def schedule(url: str, sweep_id: str, at_once: int) -> None:
     with contextlib.closing(open_store(url)) as store:
         from rich.console import Console
 
-        sweep = store.find_sweep(sweep_id)
-        view = make_view(Console(stderr=True), sweep, store.trials(sweep_id))
+        sweep = store.sweeps.find(sweep_id)
+        view = make_view(Console(stderr=True), sweep, store.trials.of(sweep_id))
         with contextlib.closing(LocalExecutor(Capacity((Seats(at_once),)))) as executor:
             Scheduler(store, executor, view).run(sweep_id)
 
@@ -150,7 +150,7 @@ def _store() -> Iterator[tuple[Path, str, Store]]:
 
 def _add(store: Store, written: Mapping[str, object]) -> str:
     spec = parse_spec(written)
-    return store.add_sweep(spec, plan(spec))
+    return store.sweeps.add(spec, plan(spec))
 
 
 @contextlib.contextmanager

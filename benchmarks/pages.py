@@ -55,7 +55,7 @@ def fill(store: Store, trials: int, points: int, *, kept: bool = True) -> str:
         kind = number * 31 % KINDS
         parameters = {"workers": workers, "batch_size": size, "learning_rate": round(1e-4 * rate, 8)}
         made.append((parameters, "made up", drawn[kind] if kept else [], summaries[kind]))
-    return store.add_import(f"{trials} trials", made)
+    return store.sweeps.add_import(f"{trials} trials", made)
 
 
 @contextmanager

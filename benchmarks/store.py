@@ -36,10 +36,10 @@ def added_per_second(url: str, trials: int) -> float:
     """Points a second into the new store at `url`."""
     points = curve()
     store, ids = filled(url, trials)
-    claimed = [(trial, store.claim(trial) or 0) for trial in ids]
+    claimed = [(trial, store.attempts.claim(trial) or 0) for trial in ids]
     begun = time.perf_counter()
     for trial, attempt in claimed:
-        store.add_points(trial, attempt, points)
+        store.attempts.add_points(trial, attempt, points)
     seconds = time.perf_counter() - begun
     store.close()
     return len(ids) * POINTS / seconds
@@ -78,8 +78,8 @@ def filled(url: str, trials: int) -> tuple[Store, Sequence[str]]:
     rates = [round(1e-4 * (i + 1), 8) for i in range(trials // 4)]
     spec = parse_spec({"name": "many", "space": {"batch_size": [16, 32], "learning_rate": rates, "workers": [1, 2]}})
     store = open_store(url)
-    sweep = store.add_sweep(spec, plan(spec))
-    return store, [trial.id for trial in store.trials(sweep)]
+    sweep = store.sweeps.add(spec, plan(spec))
+    return store, [trial.id for trial in store.trials.of(sweep)]
 
 
 def answers(trials: int, n: int) -> list[Row]:
@@ -88,10 +88,10 @@ def answers(trials: int, n: int) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         store, ids = filled(f"sqlite:///{folder}/sweeper.db", trials)
         for number, trial in enumerate(ids):
-            attempt = store.claim(trial) or 0
+            attempt = store.attempts.claim(trial) or 0
             area = 1.0 + number % 97
             summary = CurveSummary(POINTS, True, 0.5, 0.6, 10.0, 128_000, POINTS, area, area, area)
-            store.finish(trial, attempt, TrialState.COMPLETED, summary)
+            store.attempts.finish(trial, attempt, TrialState.COMPLETED, summary)
 
         def best() -> float:
             begun = time.perf_counter()
@@ -100,7 +100,7 @@ def answers(trials: int, n: int) -> list[Row]:
 
         def heatmap() -> float:
             begun = time.perf_counter()
-            trial_table(store, store.find_sweep("many"))
+            trial_table(store, store.sweeps.find("many"))
             return 1000 * (time.perf_counter() - begun)
 
         rows = [

@@ -109,14 +109,14 @@ def swept(trials: int, images: int, executor: str = "local", at: tuple[int, ...]
     ):
         watch = Watch(at)
         _run(store, gangs, watch, trials, images)
-        set_up = [store.attempts(trial_id)[-1].setup_seconds or 0.0 for trial_id, _ in watch.began]
+        set_up = [store.attempts.of(trial_id)[-1].setup_seconds or 0.0 for trial_id, _ in watch.began]
     return Swept(watch, set_up)
 
 
 def _run(store: Store, gangs: LocalExecutor | RayExecutor, watch: Watch, trials: int, images: int) -> None:
     space = {"workers": [WORKERS], "seed": list(range(trials))}
     spec = parse_spec({"name": "benchmark", "trial": {**TRAINING, "images": images}, "space": space})
-    Scheduler(store, gangs, watch).run(store.add_sweep(spec, plan(spec)))
+    Scheduler(store, gangs, watch).run(store.sweeps.add(spec, plan(spec)))
 
 
 def _executor(name: str, at_once: int) -> LocalExecutor | RayExecutor:

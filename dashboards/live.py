@@ -181,7 +181,7 @@ class _Watch:
     def _ended(self, trial_id: str, step: int) -> tuple[int, int] | None:
         """The attempt of a trial that has ended before anybody followed it; None where there is no such trial."""
         with suppress(NotFoundError):
-            attempt = self._store.find_trial(trial_id).attempt
+            attempt = self._store.trials.find(trial_id).attempt
             return (attempt, step) if attempt else None
         return None
 

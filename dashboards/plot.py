@@ -132,8 +132,8 @@ def _plot(
             rate = dollars_per_worker_hour
             return trial_table(store, one, axis, threshold, oversubscribed=oversubscribed, rate=rate)
 
-        record = store.find_sweep(sweep)
-        before = None if first is None else table_of(store.find_sweep(first), over)
+        record = store.sweeps.find(sweep)
+        before = None if first is None else table_of(store.sweeps.find(first), over)
         table = table_of(record, over if before is None else before.over)
         figure = _draw(kind, store, table) if before is None else _compare(before, table)
     path = output or default_path(record.name, record.id, kind)

@@ -49,7 +49,7 @@ def run_spec(store: Store, spec: SweepSpec, execution: Execution, audience: Audi
     prepare(needed, execution)
     if not again:
         refuse_repetition(store, spec)
-    return execute(store, needed, execution, audience, lambda: store.add_sweep(spec, trials))
+    return execute(store, needed, execution, audience, lambda: store.sweeps.add(spec, trials))
 
 
 def resume_sweep(
@@ -68,12 +68,12 @@ def resume_sweep(
     `change` has more of it wait, the trials in `states` and those `added`, and is called when all that these and the
     rest need is found to be there. A stop that was asked for before is forgotten, or holds without `forget_stop`.
     """
-    waiting = (trial.planned for trial in store.trials(sweep_id, states))
-    specs = [*waiting, *added, *to_come(store.find_sweep(sweep_id))]
+    waiting = (trial.planned for trial in store.trials.of(sweep_id, states))
+    specs = [*waiting, *added, *to_come(store.sweeps.find(sweep_id))]
     prepare(specs, execution)
     change()
     if forget_stop:
-        store.forget_stop(sweep_id)
+        store.sweeps.forget_stop(sweep_id)
     return execute(store, specs, execution, audience, lambda: sweep_id)
 
 
@@ -88,9 +88,9 @@ def execute(
         check_seating(trials, executor.capacity(), oversubscribe=execution.oversubscribe)
         interrupts.defer(kill_gangs, at=2 + execution.finish_running)
         sweep_id = submit()
-        sweep = store.find_sweep(sweep_id)
+        sweep = store.sweeps.find(sweep_id)
         try:
-            trials_now = store.trials(sweep_id)
+            trials_now = store.trials.of(sweep_id)
             with audience.view(sweep, trials_now) as view:
                 scheduler = Scheduler(
                     store,
@@ -101,17 +101,17 @@ def execute(
                     retries=sweep.spec.retries,
                     limits=sweep.spec.limits,
                     oversubscribe=execution.oversubscribe,
-                    guide=guide_for(sweep, trials_now, store.points),
+                    guide=guide_for(sweep, trials_now, store.attempts.points),
                 )
                 scheduler.run(sweep_id)
         except KeyboardInterrupt:
-            left = store.find_sweep(sweep_id)
+            left = store.sweeps.find(sweep_id)
             audience.say(
                 f"interrupted: {left.ended} of {left.total} trials ended; "
                 f"`sweeper show {sweep_id}` lists them, `sweeper resume {sweep_id}` goes on"
             )
             raise
-    return store.find_sweep(sweep_id)
+    return store.sweeps.find(sweep_id)
 
 
 def prepare(trials: Sequence[TrialSpec], execution: Execution) -> None:
@@ -138,7 +138,7 @@ def refuse_repetition(store: Store, spec: SweepSpec) -> None:
     Raises:
         RepeatedError: it has, and how far that one is.
     """
-    same = next((sweep for sweep in store.sweeps() if sweep.name == spec.name and _spec_of(sweep) == spec), None)
+    same = next((sweep for sweep in store.sweeps.all() if sweep.name == spec.name and _spec_of(sweep) == spec), None)
     if same:
         left = f"`sweeper resume {same.id}` goes on with it, " if same.ended < same.total else ""
         raise RepeatedError(

@@ -133,7 +133,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     store = open_store("sqlite:///sweeper.db")
     spec = parse_spec({"name": "x", "space": {"workers": [1, 2]}})
-    store.add_sweep(spec, plan(spec, first_points))
+    store.sweeps.add(spec, plan(spec, first_points))
     store.close()
     (block,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     found: dict[str, object] = {}

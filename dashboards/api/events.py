@@ -38,7 +38,7 @@ def routes(store: Store, watches: Watches) -> APIRouter:
         once: Annotated[bool, Query(description="End after the first event.")] = False,
     ) -> EventSourceResponse:
         """What happens to a sweep: `progress` (first of all, as it is now), `points` of trials, `fault`."""
-        found = await run_in_threadpool(store.find_sweep, sweep)
+        found = await run_in_threadpool(store.sweeps.find, sweep)
         chosen = dict(_trial(text) for text in trials.split(",") if text)
 
         async def stream() -> AsyncIterator[ServerSentEvent]:

@@ -81,7 +81,7 @@ class _Figures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The figures as they are now."""
-        sweeps = self._store.sweeps()
+        sweeps = self._store.sweeps.all()
         trials = GaugeMetricFamily("sweeper_trials", "Trials of all sweeps by state.", labels=["state"])
         for state in TrialState:
             trials.add_metric([state.value], sum(sweep.states.get(state, 0) for sweep in sweeps))

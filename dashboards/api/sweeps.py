@@ -44,14 +44,14 @@ def _add_questions(routes: APIRouter, store: Store, runner: Runner | None) -> No
         reference: Annotated[str | None, Query(description="Only the sweep that this refers to.")] = None,
     ) -> Response:
         """The sweeps of the store, newest first."""
-        found = store.sweeps() if reference is None else [store.find_sweep(reference)]
+        found = store.sweeps.all() if reference is None else [store.sweeps.find(reference)]
         shown, paging = paged(found, page, per_page)
         return JsonAnswer({"sweeps": [sweep_answer(sweep) for sweep in shown], **paging})
 
     @routes.get("/sweeps/{sweep}", response_model=documented.SweepAnswer, responses=errors())
     def show_sweep(sweep: Reference) -> Response:
         """How far a sweep is, what it was submitted with, and what keeps it from being run."""
-        return JsonAnswer(_standing(store, store.find_sweep(sweep), runner))
+        return JsonAnswer(_standing(store, store.sweeps.find(sweep), runner))
 
     @routes.get("/sweeps/{sweep}/trials", response_model=documented.TrialsAnswer, responses=errors())
     def list_trials(
@@ -99,7 +99,7 @@ def _add_changes(routes: APIRouter, store: Store, policy: Policy, runner: Runner
         sweep_id, new = submit(store, body.spec, body.key or idempotency_key or secrets.token_hex(16), policy)
         if runner:
             runner.look()
-        sweep = store.find_sweep(sweep_id)
+        sweep = store.sweeps.find(sweep_id)
         return JsonAnswer(
             {"sweep": sweep.id, "name": sweep.name, "new": new, "trials": sweep.total}, status_code=201 if new else 200
         )
@@ -107,8 +107,8 @@ def _add_changes(routes: APIRouter, store: Store, policy: Policy, runner: Runner
     @routes.post("/sweeps/{sweep}/stop", status_code=202, response_model=documented.StoppedAnswer, responses=errors())
     def stop_sweep(sweep: Reference) -> Response:
         """Stop a sweep for good: what waits is cancelled, what runs ends at its next loss point."""
-        found = store.find_sweep(sweep)
-        cancelled = store.ask_to_stop(found.id)
+        found = store.sweeps.find(sweep)
+        cancelled = store.sweeps.ask_to_stop(found.id)
         running = len(store.progress.running(found.id))
         return JsonAnswer({"sweep": found.id, "cancelled": cancelled, "running": running}, status_code=202)
 
@@ -117,7 +117,7 @@ def _add_changes(routes: APIRouter, store: Store, policy: Policy, runner: Runner
     )
     def resume_sweep(sweep: Reference) -> Response:
         """Let a submitted sweep that could not be run be tried again."""
-        found = store.find_sweep(sweep)
+        found = store.sweeps.find(sweep)
         if store.submissions.of(found.id) is None:
             problem = f"sweep {found.id}: was not submitted to a service"
             raise SubmissionError(problem, "`sweeper resume` runs it where its store is")
@@ -139,7 +139,7 @@ def _standing(store: Store, sweep: SweepRecord, runner: Runner | None) -> dict[s
     return {
         **sweep_answer(sweep),
         "spec": sweep.spec.written,
-        "stopped": store.stop_is_asked(sweep.id),
+        "stopped": store.sweeps.stop_is_asked(sweep.id),
         "submitted": submission is not None,
         "scheduled": runner is not None and runner.sweep == sweep.id,
         "problem": submission.problem if submission else None,

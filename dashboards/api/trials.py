@@ -24,8 +24,8 @@ def routes(store: Store) -> APIRouter:
     @routes.get("/trials/{trial}", response_model=documented.TrialAnswer, responses=errors())
     def show_trial(trial: Id) -> Response:
         """A trial: its settings as requested and as they took effect, its result, its attempts."""
-        found = store.find_trial(trial)
-        attempts = [_attempt(one, store.phases(found.id, one.number)) for one in store.attempts(found.id)]
+        found = store.trials.find(trial)
+        attempts = [_attempt(one, store.attempts.phases(found.id, one.number)) for one in store.attempts.of(found.id)]
         answer = {**trial_answer(found), "sweep": found.sweep_id, "config": found.config, "resources": found.resources}
         return JsonAnswer({**answer, "attempts": attempts})
 
@@ -35,9 +35,9 @@ def routes(store: Store) -> APIRouter:
         attempt: Annotated[int | None, Query(ge=1, le=1_000_000, description="By default the latest.")] = None,
     ) -> Response:
         """All loss points of an attempt."""
-        found = store.find_trial(trial)
+        found = store.trials.find(trial)
         number = found.attempt if attempt is None else attempt
-        points = store.points(found.id, number)
+        points = store.attempts.points(found.id, number)
         return JsonAnswer(
             {
                 "trial": found.id,

@@ -41,7 +41,7 @@ def accuracy_table(store: Store, trials: TrialTable) -> AccuracyTable:
         FigureError: none of these trials was evaluated.
         StoreError: the store cannot be read.
     """
-    evaluations = store.evaluations_by_trial(trials.sweep)
+    evaluations = store.attempts.evaluations_by_trial(trials.sweep)
     rows = tuple(_accuracy_row(evaluations, group, trials) for group in trials.groups)
     if not evaluations:
         raise FigureError(
@@ -66,7 +66,7 @@ def chosen_accuracies(store: Store, trials: TrialTable, chosen: Sequence[str]) -
     """
     rows = []
     for group, trial in chosen_rows(store, trials, chosen):
-        found = store.evaluations(trial.trial)
+        found = store.attempts.evaluations(trial.trial)
         places = [float(at) for one in found if (at := position(one, trial, trials)) is not None]
         rows.append(AccuracyRow(group, trial, tuple(places), tuple(one.accuracy for one in found)))
     if not any(row.accuracies for row in rows):

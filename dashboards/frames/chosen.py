@@ -17,7 +17,7 @@ def chosen_rows(store: Store, trials: TrialTable, chosen: Sequence[str]) -> list
     """
     groups = {repr(group.key): group for group in trials.groups}
     names = tuple(trials.groups[0].key)
-    found = [one for one in map(store.find_trial, chosen) if one.sweep_id == trials.sweep]
+    found = [one for one in map(store.trials.find, chosen) if one.sweep_id == trials.sweep]
     return [
         (groups.get(repr({name: one.parameters.get(name) for name in names}), trials.groups[0]), _row_of(one, trials))
         for one in found

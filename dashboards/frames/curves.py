@@ -69,7 +69,7 @@ def _curve_row(store: Store, group: TrialGroup, table: TrialTable) -> CurveRow:
 
 
 def _row(store: Store, group: TrialGroup, trial: TrialRow, table: TrialTable) -> CurveRow:
-    points = store.points(trial.trial)
+    points = store.attempts.points(trial.trial)
     positions = [position(point, trial, table) for point in points]
     known = tuple(float(position) for position in positions if position is not None)
     if len(known) < len(points):

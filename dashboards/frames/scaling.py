@@ -122,7 +122,7 @@ def seconds_to_threshold(store: Store, row: TrialRow, threshold: float | None) -
     """Seconds of training until a trial's loss first came to the threshold; None where it did not, or there is none."""
     if threshold is None:
         return None
-    return next((point.seconds for point in store.points(row.trial) if point.loss <= threshold), None)
+    return next((point.seconds for point in store.attempts.points(row.trial) if point.loss <= threshold), None)
 
 
 def _best(rows: Sequence[TrialRow]) -> TrialRow | None:

@@ -32,14 +32,20 @@ def routes(store: Store, tables: Tables) -> APIRouter:
 
     @routes.get("/compare")
     def compare(view: Looked, a: Reference = "", b: Reference = "") -> Response:
-        sides = [_side(store.find_sweep(one), view, tables) for one in (a, b) if one]
+        sides = [_side(store.sweeps.find(one), view, tables) for one in (a, b) if one]
         return show(
-            "compare.html", a=a, b=b, view=view, sides=sides, known=store.sweeps()[:_MOST_NAMED], both=len(sides) == 2
+            "compare.html",
+            a=a,
+            b=b,
+            view=view,
+            sides=sides,
+            known=store.sweeps.all()[:_MOST_NAMED],
+            both=len(sides) == 2,
         )
 
     @routes.get("/compare/figure.{extension}")
     def figure(view: Looked, extension: Extension, a: Reference, b: Reference) -> Response:
-        both = store.find_sweep(a), store.find_sweep(b)
+        both = store.sweeps.find(a), store.sweeps.find(b)
         if extension == "json":
             return JsonAnswer(drawn_or_why_not(lambda: comparison_plot(_table(*both, view, tables))))
         table = _table(*both, view, tables)

@@ -28,7 +28,7 @@ def routes(store: Store, tables: Tables) -> APIRouter:
     def figure(
         reference: str, kind: KindName, extension: Extension, view: Annotated[View, Depends(view_of)]
     ) -> Response:
-        sweep = store.find_sweep(reference)
+        sweep = store.sweeps.find(reference)
         if extension == "json":
             return Response(_json(store, tables, sweep, kind, view), media_type="application/json")
         trials = tables.trials(sweep, view)

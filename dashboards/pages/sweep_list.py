@@ -24,7 +24,7 @@ def routes(store: Store) -> APIRouter:
 
     @routes.get("/")
     def sweeps(page: Annotated[int, Query(ge=1, le=1_000_000)] = 1) -> Response:
-        found = store.sweeps()
+        found = store.sweeps.all()
         paging = Paging(page, len(found), _PER_PAGE)
         shown = found[paging.first : paging.first + _PER_PAGE]
         return show(

@@ -40,11 +40,11 @@ def routes(store: Store, tables: Tables) -> APIRouter:
     @routes.get("/sweeps")
     def by_reference(reference: Annotated[str, Query(max_length=300)]) -> Response:
         """For names that cannot stand in a path, such as those with a slash."""
-        return RedirectResponse(f"/sweeps/{store.find_sweep(reference).id}")
+        return RedirectResponse(f"/sweeps/{store.sweeps.find(reference).id}")
 
     @routes.get("/sweeps/{reference}")
     def sweep_page(reference: str, view: Looked) -> Response:
-        sweep = store.find_sweep(reference)
+        sweep = store.sweeps.find(reference)
         rate = sweep.spec.rate if view.rate is None else view.rate
         answer = tables.best(sweep, view) if sweep.trials else None
         losses = store.views.loss_range(sweep.id)
@@ -61,17 +61,18 @@ def routes(store: Store, tables: Tables) -> APIRouter:
             span=_span(losses, sweep.threshold),
             best=best_table(answer) if answer else None,
             figures=_figures(sweep),
-            live=sweep.ended < sweep.total and not (sweep.ended == sweep.trials and store.stop_is_asked(sweep.id)),
+            live=sweep.ended < sweep.total
+            and not (sweep.ended == sweep.trials and store.sweeps.stop_is_asked(sweep.id)),
             problem=submission.problem if (submission := store.submissions.of(sweep.id)) else None,
         )
 
     @routes.get("/sweeps/{reference}/best.json")
     def best(reference: str, view: Looked) -> Response:
-        return JsonAnswer(best_table(tables.best(store.find_sweep(reference), view)))
+        return JsonAnswer(best_table(tables.best(store.sweeps.find(reference), view)))
 
     @routes.get("/sweeps/{reference}/cost.json")
     def cost(reference: str, view: Looked) -> Response:
-        sweep = store.find_sweep(reference)
+        sweep = store.sweeps.find(reference)
         rate = sweep.spec.rate if view.rate is None else view.rate
         return JsonAnswer({"dollars": None if rate is None else dollars(bill_of(store, sweep, rate))})
 
@@ -80,7 +81,7 @@ def routes(store: Store, tables: Tables) -> APIRouter:
 
 def bill_of(store: Store, sweep: SweepRecord, rate: float) -> float:
     """What a sweep has cost so far, as `sweeper show` says: all attempts with their start-up and evaluations."""
-    trials = [(one.trial, one.parameters[WORKERS], one.seconds) for one in store.candidates(sweep.id, "seconds")]
+    trials = [(one.trial, one.parameters[WORKERS], one.seconds) for one in store.trials.candidates(sweep.id, "seconds")]
     return math.fsum(bill(store, sweep, trials, rate).values())
 
 

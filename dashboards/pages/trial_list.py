@@ -31,7 +31,7 @@ def routes(store: Store) -> APIRouter:
     @routes.get("/sweeps/{reference}/chosen")
     def chosen(reference: str, pick: Annotated[list[str] | None, Query(max_length=200)] = None) -> Response:
         """The curves of trials that were ticked in the list."""
-        sweep = store.find_sweep(reference)
+        sweep = store.sweeps.find(reference)
         picked = tuple(dict.fromkeys(pick or ()))[:MOST_CURVES]
         return RedirectResponse(f"/sweeps/{sweep.id}{View(section='curves', trials=picked).query()}#curves")
 
@@ -45,7 +45,7 @@ def routes(store: Store) -> APIRouter:
         descending: bool = False,
         page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
     ) -> Response:
-        sweep = store.find_sweep(reference)
+        sweep = store.sweeps.find(reference)
         wanted = {name: value for name, value in request.query_params.items() if name not in _OWN}
         paging = Paging(page, 0, _PER_PAGE)
         ids = _chosen(store, sweep.id, wanted) if wanted else None
@@ -79,7 +79,7 @@ def routes(store: Store) -> APIRouter:
 
 def _chosen(store: Store, sweep_id: str, wanted: Mapping[str, str]) -> list[str]:
     """The trials whose parameters read so, or whose batch of all workers together does."""
-    return [one.trial for one in store.candidates(sweep_id, "steps") if _fits(one.parameters, wanted)]
+    return [one.trial for one in store.trials.candidates(sweep_id, "steps") if _fits(one.parameters, wanted)]
 
 
 def _fits(parameters: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:

@@ -25,13 +25,18 @@ def routes(store: Store) -> APIRouter:
 
     @routes.get("/trials/{trial_id}")
     def trial_page(trial_id: str) -> Response:
-        trial = store.find_trial(trial_id)
-        sweep = store.find_sweep(trial.sweep_id)
-        points = store.points(trial.id)
-        gangs = {gang.id: gang for gang in store.gangs(sweep.id)}
+        trial = store.trials.find(trial_id)
+        sweep = store.sweeps.find(trial.sweep_id)
+        points = store.attempts.points(trial.id)
+        gangs = {gang.id: gang for gang in store.attempts.gangs(sweep.id)}
         attempts = [
-            _attempt(one, gangs.get(one.gang_id or ""), store.phases(trial.id, one.number), own=sweep.origin == "run")
-            for one in reversed(store.attempts(trial.id))
+            _attempt(
+                one,
+                gangs.get(one.gang_id or ""),
+                store.attempts.phases(trial.id, one.number),
+                own=sweep.origin == "run",
+            )
+            for one in reversed(store.attempts.of(trial.id))
         ]
         effective = attempts[0]["effective"] if attempts else {}
         return show(
@@ -43,7 +48,7 @@ def routes(store: Store) -> APIRouter:
             attempts=attempts,
             reason=_linked(trial.reason, trial.id),
             faults=_faults(points),
-            evaluations=store.evaluations(trial.id),
+            evaluations=store.attempts.evaluations(trial.id),
         )
 
     return routes

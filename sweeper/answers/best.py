@@ -41,10 +41,10 @@ def best_answer(
     have cost a winner all the same.
 
     Raises:
-        NotFoundError: see `Store.find_sweep`.
+        NotFoundError: see `Store.sweeps.find`.
         SpecError: a name in `by` that is no parameter of the sweep, a threshold or an axis that is none.
     """
-    sweep = store.find_sweep(reference)
+    sweep = store.sweeps.find(reference)
     axis = sweep.over if over is None else over
     if axis not in OVER:
         raise SpecError([f"--over: {axis!r} is no axis; use one of {', '.join(OVER)}"])

@@ -26,7 +26,7 @@ def sample_derived(store: Store, sweep: SweepRecord, count: int, seed: int) -> l
     """
     if count < 1:
         raise SpecError([f"--sample: {count} is no number of trials; give at least 1"])
-    derived = [trial for trial in store.trials(sweep.id, [TrialState.COMPLETED]) if trial.derived_from]
+    derived = [trial for trial in store.trials.of(sweep.id, [TrialState.COMPLETED]) if trial.derived_from]
     if not derived:
         raise NotFoundError(f"sweep {sweep.id}: none of its trials is derived", "reuse: equivalent derives some")
     chosen = random.Random(seed).sample(derived, min(count, len(derived)))
@@ -48,7 +48,7 @@ def check_answer(
     one, and "loss_difference", the largest of a loss relative to the trained one; None where the trained one has not
     completed.
     """
-    trained = {trial.planned.key: trial for trial in store.trials(check.id)}
+    trained = {trial.planned.key: trial for trial in store.trials.of(check.id)}
     rows = [_compared(store, one, trained[one.planned.key]) for one in derived if one.planned.key in trained]
     return {
         "sweep": sweep.id,
@@ -62,6 +62,7 @@ def check_answer(
 
 def _compared(store: Store, derived: TrialRecord, trained: TrialRecord) -> dict[str, Any]:
     complete = trained.state is TrialState.COMPLETED
+    curve_of = store.attempts.points
     return {
         "trial": derived.id,
         "derived_from": derived.derived_from,
@@ -73,7 +74,7 @@ def _compared(store: Store, derived: TrialRecord, trained: TrialRecord) -> dict[
         "derived_seconds": derived.seconds,
         "trained_seconds": trained.seconds,
         "area_difference": _difference(derived.area_seconds, trained.area_seconds) if complete else None,
-        "loss_difference": _loss_difference(store.points(derived.id), store.points(trained.id)) if complete else None,
+        "loss_difference": _loss_difference(curve_of(derived.id), curve_of(trained.id)) if complete else None,
     }
 
 

@@ -41,7 +41,7 @@ def candidates_over(
         SpecError: areas over dollars without a rate.
     """
     rate = rate_for(sweep, over, rate)
-    found = store.candidates(sweep.id, stored_axis(over), oversubscribed=oversubscribed)
+    found = store.trials.candidates(sweep.id, stored_axis(over), oversubscribed=oversubscribed)
     return [over_dollars(one, rate) for one in found] if over == DOLLARS and rate is not None else found
 
 
@@ -63,5 +63,5 @@ def bill(
     if sweep.origin == "import":
         seconds = {trial: trained or 0.0 for trial, _, trained in trials}
     else:
-        seconds = store.attempt_seconds(sweep.id)
+        seconds = store.attempts.seconds(sweep.id)
     return {trial: seconds.get(trial, 0.0) * workers * rate / SECONDS_PER_HOUR for trial, workers, _ in trials}

@@ -158,7 +158,7 @@ def check_store(store_url: str) -> Iterator[Finding]:
             yield Finding("store", "ok", f"{store_url} is not there yet; the first sweep makes it")
             return
         store = open_store(store_url)
-        count = len(store.sweeps())
+        count = len(store.sweeps.all())
         store.close()
     except ClearError as error:
         yield Finding("store", "failed", error.message, error.remedy)

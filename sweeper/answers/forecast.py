@@ -35,13 +35,13 @@ def forecast_answer(
     for each measured worker count what its forecast from the others is off by, for its ten best settings.
 
     Raises:
-        NotFoundError: see `Store.find_sweep`.
+        NotFoundError: see `Store.sweeps.find`.
         SpecError: the curves do not follow from the global batch, too few worker counts are measured, a threshold or an
             axis that is none, dollars without a rate.
     """
     from sweeper.extrapolation import Forecaster, leave_one_count_out, runs_of  # loads scikit-learn
 
-    sweep = store.find_sweep(reference)
+    sweep = store.sweeps.find(reference)
     axis = sweep.over if over is None else over
     if axis not in OVER:
         raise SpecError([f"--over: {axis!r} is no axis; use one of {', '.join(OVER)}"])
@@ -49,7 +49,7 @@ def forecast_answer(
     if limit is not None and not math.isfinite(limit):
         raise SpecError([f"--threshold: {limit} is not finite; give a loss, such as 1.8"])
     rate = rate_for(sweep, axis, rate)
-    runs = runs_of(sweep, store.trials(sweep.id))
+    runs = runs_of(sweep, store.trials.of(sweep.id))
     forecaster = Forecaster(runs, limit, axis, rate)
     return {
         "sweep": sweep.id,

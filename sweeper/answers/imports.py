@@ -16,8 +16,8 @@ def import_answer(store: Store, sweep_id: str, imported: Sequence[LoggedTrial]) 
 
     `ignored_lines` counts the lines that became no point: those that are no data and the `out_of_order` points.
     """
-    sweep = store.find_sweep(sweep_id)
-    stored = store.trials(sweep.id)
+    sweep = store.sweeps.find(sweep_id)
+    stored = store.trials.of(sweep.id)
     return {
         **heading(sweep),
         "trials": [_imported(trial, logged) for trial, logged in zip(stored, imported, strict=True)],

@@ -70,7 +70,7 @@ class Follower:
             "running": [one.trial for one in running],
             "changed": mark_of(sweep),
             "submitted": submission is not None,
-            "stopped": self._store.stop_is_asked(sweep.id),
+            "stopped": self._store.sweeps.stop_is_asked(sweep.id),
             "problem": submission.problem if submission else None,
         }
 
@@ -78,5 +78,5 @@ class Follower:
         """The sweep as it is; its trials are counted by an index, and gone through only where that has changed."""
         states = self._store.progress.states(self._sweep_id)
         if self._sweep is None or states != self._sweep.states:
-            self._sweep = self._store.find_sweep(self._sweep_id)
+            self._sweep = self._store.sweeps.find(self._sweep_id)
         return self._sweep

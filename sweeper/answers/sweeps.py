@@ -19,7 +19,7 @@ def list_answer(store: Store) -> dict[str, Any]:
     """All sweeps, newest first: {"sweeps": [{"sweep", "name", "origin", "state", "trials", "ended", "states",
     "created_at"}]}; `states` counts the trials by state, `created_at` is ISO 8601 in UTC.
     """
-    return {"sweeps": [sweep_answer(sweep) for sweep in store.sweeps()]}
+    return {"sweeps": [sweep_answer(sweep) for sweep in store.sweeps.all()]}
 
 
 def sweep_answer(sweep: SweepRecord) -> dict[str, Any]:
@@ -43,10 +43,10 @@ def show_answer(store: Store, reference: str, order: str = "area", rate: float |
     `sweeper.answers.cost.bill`'s at the `rate` per worker and hour, by default the sweep's own; None without a rate.
 
     Raises:
-        NotFoundError: see `Store.find_sweep`.
+        NotFoundError: see `Store.sweeps.find`.
     """
-    sweep = store.find_sweep(reference)
-    trials = store.trials(sweep.id)
+    sweep = store.sweeps.find(reference)
+    trials = store.trials.of(sweep.id)
     if order != "plan":
         trials.sort(key=lambda trial: _last_without(trial.area_seconds if order == "area" else trial.minimum_loss))
     accuracies = accuracies_of(store, sweep)
@@ -94,7 +94,7 @@ def trial_answer(trial: TrialRecord) -> dict[str, Any]:
 
 
 def accuracies_of(store: Store, sweep: SweepRecord) -> dict[str, float]:
-    return {trial: last.accuracy for trial, last in store.last_evaluations(sweep.id).items()}
+    return {trial: last.accuracy for trial, last in store.attempts.last_evaluations(sweep.id).items()}
 
 
 def _last_without(value: float | None) -> float:

@@ -27,11 +27,11 @@ from sweeper.store import open_store
 def check(sweep: str, sample: int, seed: int, execution: Execution, store_url: str, as_json: bool) -> None:
     """Train a sample of the derived trials of SWEEP for real, as a sweep of its own, and tell the differences."""
     with closing(open_store(store_url, create=False)) as store:
-        found = store.find_sweep(sweep)
+        found = store.sweeps.find(sweep)
         derived = sample_derived(store, found, sample, seed)
         trials, spec = [trial.planned for trial in derived], spec_of_check(found)
         prepare(trials, execution)
-        checked = execute(store, trials, execution, audience_of(as_json), lambda: store.add_sweep(spec, trials))
+        checked = execute(store, trials, execution, audience_of(as_json), lambda: store.sweeps.add(spec, trials))
         answer = check_answer(store, found, derived, checked)
     if as_json:
         print_json(answer)

@@ -40,7 +40,7 @@ def export(sweep: str, target: str, format_name: str | None, store_url: str, as_
     """
     file_format = export_format(target, format_name)
     with closing(open_store(store_url, create=False)) as store:
-        archive = read_archive(store, store.find_sweep(sweep).id)
+        archive = read_archive(store, store.sweeps.find(sweep).id)
         path = write_export(archive, file_format, target)
     count = len(archive.trials)
     if as_json:

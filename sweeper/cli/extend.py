@@ -40,13 +40,13 @@ def extend(
         raise SpecError([f"search: {spec.search.method} adds nothing to a sweep that is there; write search: grid"])
     trials = plan(spec)
     with closing(open_store(store_url, create=False)) as store:
-        found = store.find_sweep(sweep)
+        found = store.sweeps.find(sweep)
         missing = [name for name in found.group_by if any(name not in trial.parameters for trial in trials)]
         if missing:
             raise SpecError([f"space: sweep {found.id} is grouped by {missing[0]}, which is not swept; add it"])
 
         def add() -> None:
-            new, sweep_id = len(store.extend(found.id, trials)), found.id
+            new, sweep_id = len(store.sweeps.extend(found.id, trials)), found.id
             click.echo(f"sweep {sweep_id}: {new} new trials, {len(trials) - new} that it has already", err=True)
 
         found = resume_sweep(store, found.id, execution, audience_of(as_json), added=trials, change=add)

@@ -31,7 +31,7 @@ def rerun(
     if not failed:
         raise click.UsageError("say which trials: --failed")
     with closing(open_store(store_url, create=False)) as store:
-        found = store.find_sweep(sweep)
+        found = store.sweeps.find(sweep)
         if not found.states.get(TrialState.FAILED):
             raise NotFoundError(f"sweep {found.id}: no trial of it has failed", "nothing is to be run again")
         found = resume_sweep(
@@ -40,6 +40,6 @@ def rerun(
             execution,
             audience_of(as_json),
             states=[TrialState.PENDING, TrialState.RUNNING, TrialState.FAILED],
-            change=lambda: store.try_failed_again(found.id),
+            change=lambda: store.sweeps.try_failed_again(found.id),
         )
         conclude(store, found, as_json)

@@ -23,6 +23,6 @@ def resume(sweep: str, execution: Execution, store_url: str, as_json: bool) -> N
     What has ended is not run again. Several may run one sweep together, each trial once: start this beside another.
     """
     with closing(open_store(store_url, create=False)) as store:
-        found = store.find_sweep(sweep)
+        found = store.sweeps.find(sweep)
         found = resume_sweep(store, found.id, execution, audience_of(as_json))
         conclude(store, found, as_json)

@@ -46,18 +46,18 @@ def stop(sweep: str, server: Server | None, store_url: str, as_json: bool) -> No
 def delete(sweep: str, yes: bool, store_url: str, as_json: bool) -> None:
     """Delete SWEEP with all that was recorded of it; one that runs is stopped first."""
     with closing(open_store(store_url, create=False)) as store:
-        found = store.find_sweep(sweep)
+        found = store.sweeps.find(sweep)
         if not yes:
             click.confirm(
                 f"delete sweep {found.id} ({found.name}) with its {found.trials} trials?", abort=True, err=True
             )
-        store.ask_to_stop(found.id)
+        store.sweeps.ask_to_stop(found.id)
         if running := _wait(store, found.id):
             raise UsageError(
                 f"sweep {found.id}: {running} of its trials still run after {_WAIT_S:.0f} s",
                 "end their scheduler, then delete again",
             )
-        store.delete_sweep(found.id)
+        store.sweeps.delete(found.id)
         shutil.rmtree(logs_folder() / found.id, ignore_errors=True)
     if as_json:
         print_json({"sweep": found.id, "deleted": True})
@@ -74,10 +74,10 @@ class _Stopped(NamedTuple):
 
 def _stop_in(store_url: str, reference: str) -> _Stopped:
     with closing(open_store(store_url, create=False)) as store:
-        found = store.find_sweep(reference)
-        cancelled = store.ask_to_stop(found.id)
+        found = store.sweeps.find(reference)
+        cancelled = store.sweeps.ask_to_stop(found.id)
         running = _wait(store, found.id)
-        return _Stopped(found.id, cancelled, store.find_sweep(found.id).states.get(TrialState.CANCELLED, 0), running)
+        return _Stopped(found.id, cancelled, store.sweeps.find(found.id).states.get(TrialState.CANCELLED, 0), running)
 
 
 def _stop_by(server: Server, reference: str) -> _Stopped:
@@ -98,9 +98,9 @@ def _wait(store: Store, sweep_id: str) -> int:
     deadline = time.monotonic() + _WAIT_S
     while True:
         # What nobody runs any more goes back to pending, and is cancelled as the rest that waits.
-        if store.release_left_behind(sweep_id, lambda other: is_gone(other.host, other.process)):
-            store.ask_to_stop(sweep_id)
-        running = len(store.trials(sweep_id, [TrialState.RUNNING]))
+        if store.leases.release_left_behind(sweep_id, lambda other: is_gone(other.host, other.process)):
+            store.sweeps.ask_to_stop(sweep_id)
+        running = len(store.trials.of(sweep_id, [TrialState.RUNNING]))
         if not running or time.monotonic() > deadline:
             return running
         time.sleep(_PAUSE_S)

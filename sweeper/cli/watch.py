@@ -41,7 +41,7 @@ def watch(sweep: str, server: Server | None, store_url: str, as_json: bool) -> N
             answer = client.best(found["sweep"])
     else:
         with closing(open_store(store_url, create=False)) as store:
-            record = store.find_sweep(sweep)
+            record = store.sweeps.find(sweep)
             last = _show({"sweep": record.id, "name": record.name}, _looked_at(store, record.id), as_json)
             answer = best_answer(store, record.id)
     if as_json:

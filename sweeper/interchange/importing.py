@@ -64,7 +64,7 @@ def store_trials(store: Store, trials: Sequence[LoggedTrial], name: str | None =
         except ValueError as error:
             raise SpecError([f"--name: {name!r} {error}"]) from None
     chosen = name or shown_name(_printable(trials[0].log.path.stem))
-    return store.add_import(chosen, [(t.parameters, t.source, t.log.points, t.summary) for t in trials])
+    return store.sweeps.add_import(chosen, [(t.parameters, t.source, t.log.points, t.summary) for t in trials])
 
 
 def shown_name(text: str) -> str:

@@ -120,7 +120,7 @@ def store_sweeps(
                 imported.append(ImportedSweep(source, sweep.name, restored, tuple(incoming.notes)))
     except BaseException:  # an interrupt too
         for done in imported:
-            store.delete_sweep(done.restored.sweep_id)
+            store.sweeps.delete(done.restored.sweep_id)
         raise
     return imported
 

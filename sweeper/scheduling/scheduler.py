@@ -97,7 +97,7 @@ class Scheduler:
             SeatingError: only trials are left that no host can seat.
         """
         self._executor.end_orphans(sweep_id)
-        self._scheduler_id = self._store.add_scheduler(this_machine(), this_process())
+        self._scheduler_id = self._store.leases.begin(this_machine(), this_process())
         try:
             self._run_all(sweep_id)
         except BaseException:
@@ -109,7 +109,7 @@ class Scheduler:
             raise
         finally:
             with contextlib.suppress(StoreError):
-                self._store.end_lease(self._scheduler_id)
+                self._store.leases.end(self._scheduler_id)
 
     def _run_all(self, sweep_id: str) -> None:
         self._admission = Admission(self._executor.capacity(), oversubscribe=self._oversubscribe)
@@ -126,12 +126,12 @@ class Scheduler:
                 self._record_ends()  # nothing is started for which it could wait
             if not (waiting or self._again):
                 self._executor.dismiss_idle()
-            if interrupts and not self._running and self._store.trials(sweep_id, [TrialState.PENDING]):
+            if interrupts and not self._running and self._store.trials.of(sweep_id, [TrialState.PENDING]):
                 raise KeyboardInterrupt
             news = self._look_round(sweep_id)
             if news or not (waiting or self._running or self._again):
                 # Others may have left something, added something, or still be at it.
-                unfinished = self._store.trials(sweep_id, [TrialState.PENDING, TrialState.RUNNING])
+                unfinished = self._store.trials.of(sweep_id, [TrialState.PENDING, TrialState.RUNNING])
                 known = {trial.id for trial in self._again} | self._running.keys()
                 pending = (trial for trial in unfinished if trial.state is TrialState.PENDING)
                 waiting = [trial for trial in pending if trial.id not in known]
@@ -156,16 +156,16 @@ class Scheduler:
             return False
         self._looked_at = now
         assert self._scheduler_id
-        if not self._store.renew_lease(self._scheduler_id):
-            self._scheduler_id = self._store.add_scheduler(this_machine(), this_process())
-        if self._store.release_left_behind(sweep_id, lambda other: is_gone(other.host, other.process)):
+        if not self._store.leases.renew(self._scheduler_id):
+            self._scheduler_id = self._store.leases.begin(this_machine(), this_process())
+        if self._store.leases.release_left_behind(sweep_id, lambda other: is_gone(other.host, other.process)):
             self._executor.end_orphans(sweep_id)
-        stopping = self._store.stop_is_asked(sweep_id)
+        stopping = self._store.sweeps.stop_is_asked(sweep_id)
         if stopping:
-            self._store.ask_to_stop(sweep_id)  # cancels what has come to wait since
+            self._store.sweeps.ask_to_stop(sweep_id)  # cancels what has come to wait since
         if self._guide.over:
-            self._guide.learn(self._store.candidates(sweep_id, self._guide.over))
-        held = self._store.held(self._scheduler_id)
+            self._guide.learn(self._store.trials.candidates(sweep_id, self._guide.over))
+        held = self._store.leases.held(self._scheduler_id)
         for trial_id, running in self._running.items():
             # One that is not held any more was given to another, while this process or its machine slept.
             if stopping or held.get(trial_id) != running.trial.attempt:
@@ -173,7 +173,7 @@ class Scheduler:
         known = self._running.keys() | {running.trial.id for running, _ in self._over}
         for trial_id in held.keys() - known:
             # A claim that was recorded, though a lost connection made it look as if it had not been.
-            self._store.release(trial_id, held[trial_id], INTERRUPTED)
+            self._store.attempts.release(trial_id, held[trial_id], INTERRUPTED)
         return True
 
     def _start_those_that_fit(self, waiting: list[TrialRecord]) -> list[TrialRecord]:
@@ -223,21 +223,23 @@ class Scheduler:
         """Add to the sweep what the guide thinks of next, where seats are free for it; the trials that wait then."""
         if not (self._guide.proposes and self._may_propose):
             return []
-        if self._free().cpus < 1 or self._store.stop_is_asked(sweep_id):
+        if self._free().cpus < 1 or self._store.sweeps.stop_is_asked(sweep_id):
             return []
         if self._guide.over:
-            self._guide.learn(self._store.candidates(sweep_id, self._guide.over))  # others may propose as well
+            self._guide.learn(self._store.trials.candidates(sweep_id, self._guide.over))  # others may propose as well
         proposed = self._guide.propose()
-        self._may_propose = bool(proposed and self._store.extend(sweep_id, proposed, self._guide.most))
+        self._may_propose = bool(proposed and self._store.sweeps.extend(sweep_id, proposed, self._guide.most))
         self._seats_freed |= self._may_propose
-        return self._store.trials(sweep_id, [TrialState.PENDING]) if self._may_propose else []
+        return self._store.trials.of(sweep_id, [TrialState.PENDING]) if self._may_propose else []
 
     def _free(self) -> Seats:
         return self._admission.free(running.trial for running in self._running.values())
 
     def _start(self, trial: TrialRecord) -> bool:
         """Claim and begin a trial; False where another scheduler was first."""
-        attempt = self._store.claim(trial.id, lambda number: str(gang_log(trial.id, number)), self._scheduler_id)
+        attempt = self._store.attempts.claim(
+            trial.id, lambda number: str(gang_log(trial.id, number)), self._scheduler_id
+        )
         if attempt is None:
             return False
         claimed = replace(trial, state=TrialState.RUNNING, attempt=attempt, scheduler_id=self._scheduler_id)
@@ -256,13 +258,13 @@ class Scheduler:
                 gang = gang_record(happened, event, trial.sweep_id)
                 kept = bool(trial.config.get("checkpoint_every"))  # with the seconds of earlier attempts
                 marks = {"oversubscribed": happened.shared, "keep": kept}
-                self._store.assign_gang(trial.id, trial.attempt, gang, happened.log, **marks)
+                self._store.attempts.assign_gang(trial.id, trial.attempt, gang, happened.log, **marks)
                 running.trial = replace(trial, oversubscribed=happened.shared or (kept and trial.oversubscribed))
             case Started():
                 running.trains = True
                 self._launch_failures.worked(trial.workers)
                 startup_s = max(0.0, happened.elapsed_s - event.setup_seconds)
-                self._store.start_attempt(trial.id, trial.attempt, startup_s, event.setup_seconds, event.effective)
+                self._store.attempts.start(trial.id, trial.attempt, startup_s, event.setup_seconds, event.effective)
                 self._guide.begin(trial.id, event.effective.get("steps"), trial.config.get("images"))
             case Point():
                 point = LossPoint(event.step, event.images, event.seconds, event.loss)
@@ -272,7 +274,7 @@ class Scheduler:
                     running.verdict = verdict
                     self._executor.stop(trial.id)
             case Evaluated():
-                self._store.add_evaluation(trial.id, trial.attempt, evaluation_record(event))
+                self._store.attempts.add_evaluation(trial.id, trial.attempt, evaluation_record(event))
             case Ended():
                 running.trial = replace(trial, oversubscribed=trial.oversubscribed or happened.shared)
                 self._over.append((running, event))
@@ -299,7 +301,7 @@ class Scheduler:
         self._write(running)
         summary = summarize(running.points)
         try:
-            self._store.finish(
+            self._store.attempts.finish(
                 trial.id,
                 trial.attempt,
                 state,
@@ -338,7 +340,7 @@ class Scheduler:
     def _may_try_again(self, trial: TrialRecord) -> bool:
         """Whether another attempt is due; interruptions and what was tried before this run do not count."""
         self._failures[trial.id] += 1
-        return self._failures[trial.id] <= self._retries and not self._store.stop_is_asked(trial.sweep_id)
+        return self._failures[trial.id] <= self._retries and not self._store.sweeps.stop_is_asked(trial.sweep_id)
 
     def _try_again(self, running: Running, failed: Failed) -> None:
         self._guide.failed(running.trial.id)
@@ -349,7 +351,7 @@ class Scheduler:
         """Let a trial whose attempt has ended wait again; it as it is now."""
         trial = running.trial
         self._write(running)
-        self._store.release(trial.id, trial.attempt, reason, outcome, traceback)
+        self._store.attempts.release(trial.id, trial.attempt, reason, outcome, traceback)
         self._leave_seats(trial)
         waiting = replace(trial, state=TrialState.PENDING, scheduler_id=None)
         self._again.append(waiting)
@@ -365,11 +367,11 @@ class Scheduler:
 
     def _write(self, running: Running) -> None:
         unwritten: Sequence[LossPoint] = running.points[running.written :]
-        self._store.add_points(running.trial.id, running.trial.attempt, unwritten)
+        self._store.attempts.add_points(running.trial.id, running.trial.attempt, unwritten)
         running.written = len(running.points)
 
     def _release(self, running: Running) -> None:
-        self._store.release(running.trial.id, running.trial.attempt, INTERRUPTED)
+        self._store.attempts.release(running.trial.id, running.trial.attempt, INTERRUPTED)
 
     def _give_back(self) -> None:
         """Put what is running back to pending; a store that refuses must not hide why we are here."""

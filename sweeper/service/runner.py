@@ -83,8 +83,8 @@ class Runner:
     def _goes_on(self, sweep_id: str) -> bool:
         """Whether a search, all of whose trials have ended, is still to add some."""
         with contextlib.suppress(NotFoundError):  # deleted a moment ago
-            sweep = self._store.find_sweep(sweep_id)
-            return sweep.ended < sweep.total and not self._store.stop_is_asked(sweep_id)
+            sweep = self._store.sweeps.find(sweep_id)
+            return sweep.ended < sweep.total and not self._store.sweeps.stop_is_asked(sweep_id)
         return False
 
     def _run_sweep(self, sweep_id: str) -> None:
@@ -98,7 +98,7 @@ class Runner:
             return
         if code not in (0, INTERRUPTED):
             # What it has left running waits again, also where nobody asks for the sweep any more.
-            self._store.release_left_behind(sweep_id, lambda other: is_gone(other.host, other.process))
+            self._store.leases.release_left_behind(sweep_id, lambda other: is_gone(other.host, other.process))
             self._note(sweep_id, f"its scheduler ended with exit code {code}, see {scheduler_log(sweep_id)}")
         elif self._store.progress.states(sweep_id) == before:
             self._over.add(sweep_id)  # a search that finds no further points, though it was to have more

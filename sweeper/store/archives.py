@@ -35,9 +35,9 @@ class Restored:
 
 def read_archive(store: Store, sweep_id: str) -> Archive:
     """The sweep of this id, which must be there; its trials are read as they are asked for."""
-    gangs = tuple(sorted(store.gangs(sweep_id), key=lambda gang: (gang.started_at, gang.id)))
+    gangs = tuple(sorted(store.attempts.gangs(sweep_id), key=lambda gang: (gang.started_at, gang.id)))
     sweep = store.transactions.read(partial(_sweep, sweep_id=sweep_id, gangs=gangs))
-    trials = tuple(replace(trial, scheduler_id=None) for trial in store.trials(sweep_id))
+    trials = tuple(replace(trial, scheduler_id=None) for trial in store.trials.of(sweep_id))
     return Archive(sweep, trials, partial(_trials, store, trials))
 
 
@@ -64,7 +64,7 @@ def restore(store: Store, sweep: ArchivedSweep, trials: Iterable[ArchivedTrial])
             restored = replace(restored, trials=restored.trials + len(batch), points=points)
         write(lambda connection: connection.execute(whole))
     except BaseException:  # an interrupt too
-        store.delete_sweep(ids.sweep)
+        store.sweeps.delete(ids.sweep)
         raise
     return restored
 

@@ -1,10 +1,10 @@
-"""Attempts at trials: claimed, reported, ended, put back; and whether that is recorded."""
+"""Attempts at trials: claimed, reported, ended, put back, and read again; and whether that is recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Table, exists, insert, select, update
@@ -12,14 +12,199 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from sweeper.errors import LostTrialError
 from sweeper.plan.trial import TrialState, predecessors
-from sweeper.ranking.curve import CurveSummary
-from sweeper.store import statements, tables
-from sweeper.store.records import GangRecord
+from sweeper.ranking.curve import CurveSummary, LossPoint
+from sweeper.store import rows, statements, tables
+from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord
+from sweeper.store.transactions import Transactions
 
 _INSERT: dict[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
-def claim(
+class Attempts:
+    """The attempts of a store, as `Store` says; a trial's curve is that of its latest one."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._read, self._write, self._all = transactions.read, transactions.write, transactions.rows
+
+    # From claim to end
+
+    def claim(
+        self, trial_id: str, log: Callable[[int], str] = lambda _: "", scheduler_id: str | None = None
+    ) -> int | None:
+        """Take a pending trial for running; the number of its new attempt, or None where somebody else was first.
+
+        None also where its sweep is to be stopped.
+
+        `log` gives the path of an attempt's log, as it will be if a new gang serves it. Without a scheduler that has a
+        lease the trial counts as left behind.
+        """
+        now = datetime.now(UTC)
+        return self._write(
+            lambda connection: _claim(connection, trial_id, log, scheduler_id, now),
+            lambda connection, number: _is_claimed(connection, trial_id, number, now),
+        )
+
+    def assign_gang(
+        self,
+        trial_id: str,
+        attempt: int,
+        gang: GangRecord,
+        log: str,
+        *,
+        oversubscribed: bool = False,
+        keep: bool = False,
+    ) -> None:
+        """Record the MPI job that serves an attempt, and its log; the gang itself only the first time it is named.
+
+        Also whether the trial is `oversubscribed`; with `keep` one that was marked before stays so.
+        """
+        marks = {"oversubscribed": oversubscribed, "keep": keep}
+        self._write(lambda connection: _assign_gang(connection, trial_id, attempt, gang, log, **marks))
+
+    def start(
+        self, trial_id: str, attempt: int, startup_seconds: float, setup_seconds: float, effective: Mapping[str, Any]
+    ) -> None:
+        """Record that set-up is over: how long gang and engine took, and what the engine chose."""
+        started = {"startup_seconds": startup_seconds, "setup_seconds": setup_seconds, "effective": dict(effective)}
+        update = statements.attempt_update(trial_id, attempt).values(**started)
+        self._write(lambda connection: connection.execute(update))
+
+    def add_points(self, trial_id: str, attempt: int, points: Sequence[LossPoint]) -> None:
+        """Append loss points of an attempt, all or none, in one bulk insert."""
+        if points:
+            table, step = tables.loss_point, points[-1].step
+            self._write(
+                lambda connection: statements.insert_points(connection, trial_id, attempt, points),
+                lambda connection, _: _is_reported(connection, table, trial_id, attempt, step),
+            )
+
+    def add_evaluation(self, trial_id: str, attempt: int, evaluation: EvaluationRecord) -> None:
+        """Record an evaluation of an attempt; as with loss points, a step has one and no second."""
+        table = tables.evaluation
+        values = {"trial_id": trial_id, "attempt": attempt, **asdict(evaluation)}
+        self._write(
+            lambda connection: connection.execute(insert(table).values(values)),
+            lambda connection, _: _is_reported(connection, table, trial_id, attempt, evaluation.step),
+        )
+
+    def finish(
+        self,
+        trial_id: str,
+        attempt: int,
+        state: TrialState,
+        summary: CurveSummary,
+        *,
+        reason: str = "",
+        traceback: str = "",
+        phases: Mapping[str, float] | None = None,
+        oversubscribed: bool = False,
+        derived_from: str | None = None,
+    ) -> None:
+        """End a running trial; its points are in already, its phases (total seconds by name) come with this.
+
+        It counts as `oversubscribed` from now on where that is said here, and as `derived_from` another trial where its
+        losses are that one's.
+
+        Raises:
+            LostTrialError: the trial is not running in this attempt; an ended trial is never rewritten.
+        """
+        marks: dict[str, Any] = {"derived_from": derived_from}
+        if oversubscribed:
+            marks["oversubscribed"] = True
+        same = [tables.trial.c.attempt == attempt]
+        if state is TrialState.PRUNED:  # one that waits again was pruned by nobody: `give_up` is for these
+            same.append(tables.trial.c.state == TrialState.RUNNING.value)
+        ended = statements.advance(trial_id, state, reason=reason, **marks, **asdict(summary)).where(*same)
+        shared = {"trial_id": trial_id, "attempt": attempt}
+        parts = [{**shared, "name": name, "seconds": seconds} for name, seconds in (phases or {}).items()]
+
+        def finish(connection: Connection) -> None:
+            if not connection.execute(ended).rowcount:
+                raise LostTrialError(
+                    f"trial {trial_id} is not running in attempt {attempt}", "an ended trial stays as it is"
+                )
+            statements.end_attempt(connection, trial_id, attempt, state.value, reason, traceback)
+            if parts:
+                connection.execute(insert(tables.phase), parts)
+
+        trial = tables.trial.c
+        recorded = (trial.id == trial_id, trial.attempt == attempt, trial.state == state.value)
+        self._write(finish, lambda connection, _: _is_there(connection, *recorded))
+
+    def give_up(self, trial_id: str, reason: str) -> bool:
+        """Prune a trial that waits, without an attempt; False where it does not wait any more."""
+        trial = tables.trial.c
+        pruned = statements.advance(trial_id, TrialState.PRUNED, reason=reason, scheduler_id=None)
+        waits = pruned.where(trial.state == TrialState.PENDING.value)
+        recorded = (trial.id == trial_id, trial.state == TrialState.PRUNED.value, trial.reason == reason)
+        return self._write(
+            lambda connection: connection.execute(waits).rowcount > 0,
+            lambda connection, given_up: given_up and _is_there(connection, *recorded),
+        )
+
+    def release(
+        self, trial_id: str, attempt: int, reason: str, outcome: str = "interrupted", traceback: str = ""
+    ) -> None:
+        """Put a running trial back to pending; what the attempt reported, and its `outcome`, stay with the attempt."""
+        self._write(
+            lambda connection: statements.release(
+                connection, trial_id, attempt, reason, outcome=outcome, traceback=traceback
+            )
+        )
+
+    # What was recorded
+
+    def of(self, trial_id: str) -> list[AttemptRecord]:
+        """The attempts at a trial, first to last."""
+        query = select(tables.attempt).where(tables.attempt.c.trial_id == trial_id).order_by(tables.attempt.c.number)
+        return [rows.attempt_record(row) for row in self._all(query)]
+
+    def points(self, trial_id: str, attempt: int | None = None) -> list[LossPoint]:
+        """The curve of an attempt, of the latest where none is given."""
+        return [rows.loss_point(row) for row in self._all(statements.of_attempt(tables.loss_point, trial_id, attempt))]
+
+    def evaluations(self, trial_id: str, attempt: int | None = None) -> list[EvaluationRecord]:
+        """The evaluations of an attempt in the order of their steps, of the latest attempt where none is given."""
+        query = statements.of_attempt(tables.evaluation, trial_id, attempt)
+        return [rows.evaluation_record(row) for row in self._all(query)]
+
+    def evaluations_by_trial(self, sweep_id: str) -> dict[str, list[EvaluationRecord]]:
+        """The evaluations of a sweep's trials by trial, each in the order of its steps; only trials that have some.
+
+        They are those of each trial's latest attempt; what waits for another attempt has none. One query.
+        """
+        found: dict[str, list[EvaluationRecord]] = {}
+        for row in self._all(statements.evaluations_of(sweep_id)):
+            found.setdefault(row["trial_id"], []).append(rows.evaluation_record(row))
+        return found
+
+    def last_evaluations(self, sweep_id: str) -> dict[str, EvaluationRecord]:
+        """The last of each trial's evaluations, of the trials that `evaluations_by_trial` has. One query."""
+        found = self._all(statements.last_evaluations_of(sweep_id))
+        return {row["trial_id"]: rows.evaluation_record(row) for row in found}
+
+    def phases(self, trial_id: str, attempt: int) -> dict[str, float]:
+        """Total seconds by phase of an attempt."""
+        table = tables.phase
+        query = select(table.c.name, table.c.seconds).where(table.c.trial_id == trial_id, table.c.attempt == attempt)
+        return {row["name"]: row["seconds"] for row in self._all(query)}
+
+    def gangs(self, sweep_id: str) -> list[GangRecord]:
+        """The gangs of a sweep, first to last."""
+        query = select(tables.gang).where(tables.gang.c.sweep_id == sweep_id).order_by(tables.gang.c.started_at)
+        return [rows.gang_record(row) for row in self._all(query)]
+
+    def seconds(self, sweep_id: str) -> dict[str, float]:
+        """Seconds that the attempts at each trial took together, from claim to end, those that run up to now."""
+        now = datetime.now(UTC)
+        found: dict[str, float] = {}
+        for row in self._all(statements.attempt_times_of(sweep_id)):
+            took = (row["ended_at"] or now) - row["started_at"]
+            found[row["trial_id"]] = found.get(row["trial_id"], 0.0) + max(0.0, took.total_seconds())
+        return found
+
+
+def _claim(
     connection: Connection, trial_id: str, log: Callable[[int], str], scheduler_id: str | None, now: datetime
 ) -> int | None:
     """Begin an attempt at a pending trial; its number, None where the trial is not to be had."""
@@ -39,65 +224,14 @@ def claim(
     return number
 
 
-def is_claimed(connection: Connection, trial_id: str, number: int | None, now: datetime) -> bool:
+def _is_claimed(connection: Connection, trial_id: str, number: int | None, now: datetime) -> bool:
     """Whether the attempt of this number is the one that began at this moment."""
     attempt = tables.attempt.c
     same = (attempt.trial_id == trial_id, attempt.number == number, attempt.started_at == now)
     return number is None or _is_there(connection, *same)
 
 
-def finish(
-    connection: Connection,
-    trial_id: str,
-    attempt: int,
-    state: TrialState,
-    summary: CurveSummary,
-    reason: str,
-    traceback: str,
-    phases: Mapping[str, float],
-    oversubscribed: bool,
-    derived_from: str | None,
-) -> None:
-    """End a trial that runs in this attempt.
-
-    Raises:
-        LostTrialError: it does not.
-    """
-    marks: dict[str, Any] = {"derived_from": derived_from}
-    if oversubscribed:
-        marks["oversubscribed"] = True
-    ended = statements.advance(trial_id, state, reason=reason, **marks, **asdict(summary))
-    same = [tables.trial.c.attempt == attempt]
-    if state is TrialState.PRUNED:  # one that waits again was pruned by nobody: `give_up` is for these
-        same.append(tables.trial.c.state == TrialState.RUNNING.value)
-    if not connection.execute(ended.where(*same)).rowcount:
-        raise LostTrialError(f"trial {trial_id} is not running in attempt {attempt}", "an ended trial stays as it is")
-    statements.end_attempt(connection, trial_id, attempt, state.value, reason, traceback)
-    if phases:
-        shared = {"trial_id": trial_id, "attempt": attempt}
-        connection.execute(insert(tables.phase), [{**shared, "name": name, "seconds": s} for name, s in phases.items()])
-
-
-def give_up(connection: Connection, trial_id: str, reason: str) -> bool:
-    """Prune a trial that waits; whether it did, and is pruned now."""
-    waits = tables.trial.c.state == TrialState.PENDING.value
-    pruned = statements.advance(trial_id, TrialState.PRUNED, reason=reason, scheduler_id=None).where(waits)
-    return connection.execute(pruned).rowcount > 0
-
-
-def is_given_up(connection: Connection, trial_id: str, reason: str) -> bool:
-    """Whether the trial was pruned for this reason."""
-    trial = tables.trial.c
-    return _is_there(connection, trial.id == trial_id, trial.state == TrialState.PRUNED.value, trial.reason == reason)
-
-
-def is_finished(connection: Connection, trial_id: str, attempt: int, state: TrialState) -> bool:
-    """Whether the trial has ended so in this attempt."""
-    trial = tables.trial.c
-    return _is_there(connection, trial.id == trial_id, trial.attempt == attempt, trial.state == state.value)
-
-
-def assign_gang(
+def _assign_gang(
     connection: Connection, trial_id: str, attempt: int, gang: GangRecord, log: str, *, oversubscribed: bool, keep: bool
 ) -> None:
     """Record the gang of an attempt, its log, and the trial's mark; the gang itself where it is new."""
@@ -109,7 +243,7 @@ def assign_gang(
     connection.execute(statements.attempt_update(trial_id, attempt).values(gang_id=gang.id, log=log))
 
 
-def is_reported(connection: Connection, table: Table, trial_id: str, attempt: int, step: int) -> bool:
+def _is_reported(connection: Connection, table: Table, trial_id: str, attempt: int, step: int) -> bool:
     """Whether an attempt has reported something, a loss point or an evaluation, at this step."""
     return _is_there(connection, table.c.trial_id == trial_id, table.c.attempt == attempt, table.c.step == step)
 

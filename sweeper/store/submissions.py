@@ -12,8 +12,9 @@ from sqlalchemy import Connection, RowMapping, exists, func, insert, select, upd
 from sweeper.errors import SubmissionError
 from sweeper.plan.trial import TrialSpec, TrialState
 from sweeper.spec import SweepSpec
-from sweeper.store import sweeps, tables
+from sweeper.store import tables
 from sweeper.store.records import SubmissionRecord
+from sweeper.store.sweeps import add_sweep, is_there
 from sweeper.store.transactions import Transactions
 
 _OPEN = (TrialState.PENDING, TrialState.RUNNING)
@@ -44,12 +45,12 @@ class Submissions:
                         "choose another key, or submit the same spec",
                     )
                 return found["sweep_id"], False
-            sweeps.add(connection, sweep_id, spec, trials)
+            add_sweep(connection, sweep_id, spec, trials)
             values = {"key": key, "sweep_id": sweep_id, "digest": digest, "submitted_at": datetime.now(UTC)}
             connection.execute(insert(tables.submission).values(values))
             return sweep_id, True
 
-        return self._write(add, lambda connection, _: sweeps.is_there(connection, sweep_id))
+        return self._write(add, lambda connection, _: is_there(connection, sweep_id))
 
     def all(self) -> list[SubmissionRecord]:
         """All of them, in the order in which they came."""

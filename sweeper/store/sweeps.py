@@ -1,26 +1,134 @@
-"""Sweeps as they are submitted, imported, listed and found."""
+"""Sweeps: submitted, imported, listed, found, and what becomes of them: stopped, extended, tried again, deleted."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, exists, insert, select
+from sqlalchemy import Connection, delete, exists, func, insert, select, update
 
 from sweeper.errors import NotFoundError
-from sweeper.plan.trial import TrialSpec, TrialState
+from sweeper.plan.trial import TrialSpec, TrialState, predecessors
 from sweeper.ranking.curve import CurveSummary, LossPoint
 from sweeper.spec import SweepSpec
 from sweeper.spec.sweep_name import LATEST
 from sweeper.store import rows, statements, tables
 from sweeper.store.records import SweepRecord
+from sweeper.store.transactions import Transactions
 
-Curve = tuple[dict[str, Any], str, Sequence[LossPoint], CurveSummary]
+ImportedCurve = tuple[dict[str, Any], str, Sequence[LossPoint], CurveSummary]  # parameters, source, points, summary
 
 
-def add(connection: Connection, sweep_id: str, spec: SweepSpec, trials: Sequence[TrialSpec]) -> None:
+class Sweeps:
+    """The sweeps of a store, as `Store` says."""
+
+    def __init__(self, transactions: Transactions, store_name: str) -> None:
+        self._read, self._write = transactions.read, transactions.write
+        self._store_name = store_name
+
+    def add(self, spec: SweepSpec, trials: Sequence[TrialSpec]) -> str:
+        """Record a sweep and its trials, all pending; returns the sweep's id."""
+        sweep_id = secrets.token_hex(4)
+        self._write(
+            lambda connection: add_sweep(connection, sweep_id, spec, trials),
+            lambda connection, _: is_there(connection, sweep_id),
+        )
+        return sweep_id
+
+    def add_import(self, name: str, curves: Sequence[ImportedCurve]) -> str:
+        """Record finished curves from elsewhere as a sweep: parameters, source, points and summary of each.
+
+        A curve with a loss that is not finite is a diverged trial. All or nothing; returns the sweep's id.
+        """
+        sweep_id = secrets.token_hex(4)
+        self._write(
+            lambda connection: _add_import(connection, sweep_id, name, curves),
+            lambda connection, _: is_there(connection, sweep_id),
+        )
+        return sweep_id
+
+    def all(self) -> list[SweepRecord]:
+        """All sweeps, newest first."""
+        return self._read(_all_sweeps)
+
+    def find(self, reference: str) -> SweepRecord:
+        """The sweep with this id, else the newest of this name, else the one whose id begins so.
+
+        "latest" is the newest of all.
+
+        Raises:
+            NotFoundError: there is none, or the beginning fits several.
+        """
+        return self._read(lambda connection: _of_id(connection, reference)) or self._find(reference)
+
+    def _find(self, reference: str) -> SweepRecord:
+        sweeps = self.all()
+        if reference == LATEST and sweeps:
+            return sweeps[0]
+        found = [s for s in sweeps if s.id == reference] or [s for s in sweeps if s.name == reference][:1]
+        if not found and reference:
+            found = [s for s in sweeps if s.id.startswith(reference)]
+        if len(found) == 1:
+            return found[0]
+        problem = "fits several sweeps" if found else "no such sweep"
+        raise NotFoundError(
+            f"sweep {reference!r}: {problem} in {self._store_name}", "`sweeper list` shows their ids and names"
+        )
+
+    def extend(self, sweep_id: str, trials: Sequence[TrialSpec], most: int | None = None) -> list[TrialSpec]:
+        """Add the trials that the sweep has not yet, behind its others; these. None where it would have over `most`."""
+
+        def extend(connection: Connection) -> list[TrialSpec]:
+            trial = tables.trial.c
+            # Whoever adds waits here for who adds at the same time: positions and `most` are of all.
+            connection.execute(select(tables.sweep.c.id).where(tables.sweep.c.id == sweep_id).with_for_update())
+            new = _missing(connection, sweep_id, trials)
+            there = connection.execute(select(func.count()).where(trial.sweep_id == sweep_id)).scalar_one()
+            if most is not None and there + len(new) > most:
+                return []
+            last = connection.execute(select(func.max(trial.position)).where(trial.sweep_id == sweep_id)).scalar() or 0
+            if new:
+                added = [statements.new_trial(sweep_id, position, one) for position, one in enumerate(new, last + 1)]
+                connection.execute(insert(tables.trial), added)
+            return new
+
+        return self._write(extend, lambda connection, new: not _missing(connection, sweep_id, new))
+
+    def ask_to_stop(self, sweep_id: str) -> int:
+        """Cancel what waits, and have schedulers stop what runs; how many were cancelled at once."""
+
+        def ask(connection: Connection) -> int:
+            asked = update(tables.sweep).where(tables.sweep.c.id == sweep_id).values(stop_asked_at=datetime.now(UTC))
+            connection.execute(asked)
+            why = "stopped before it began"
+            return _move(connection, sweep_id, TrialState.PENDING, TrialState.CANCELLED, reason=why)
+
+        return self._write(ask)
+
+    def stop_is_asked(self, sweep_id: str) -> bool:
+        """Whether schedulers shall stop the sweep's running trials; so too where it has been deleted."""
+        query = select(tables.sweep.c.stop_asked_at).where(tables.sweep.c.id == sweep_id)
+        found = self._read(lambda connection: connection.execute(query).one_or_none())
+        return found is None or found.stop_asked_at is not None
+
+    def forget_stop(self, sweep_id: str) -> None:
+        """Let a sweep that was stopped go on with what is added to it, or tried again."""
+        goes_on = update(tables.sweep).where(tables.sweep.c.id == sweep_id).values(stop_asked_at=None)
+        self._write(lambda connection: connection.execute(goes_on))
+
+    def try_failed_again(self, sweep_id: str) -> int:
+        """Put failed trials back to pending, for another attempt each; how many."""
+        return self._write(lambda connection: _move(connection, sweep_id, TrialState.FAILED, TrialState.PENDING))
+
+    def delete(self, sweep_id: str) -> None:
+        """Remove a sweep with all that was recorded of it."""
+        self._write(lambda connection: connection.execute(delete(tables.sweep).where(tables.sweep.c.id == sweep_id)))
+
+
+def add_sweep(connection: Connection, sweep_id: str, spec: SweepSpec, trials: Sequence[TrialSpec]) -> None:
     """Record a sweep under an id, with its trials, all pending."""
     objective = spec.objective
     connection.execute(
@@ -41,7 +149,7 @@ def add(connection: Connection, sweep_id: str, spec: SweepSpec, trials: Sequence
     )
 
 
-def add_import(connection: Connection, sweep_id: str, name: str, curves: Sequence[Curve]) -> None:
+def _add_import(connection: Connection, sweep_id: str, name: str, curves: Sequence[ImportedCurve]) -> None:
     """Record a sweep of finished curves under an id; one with a loss that is not finite is a diverged trial."""
     now = datetime.now(UTC)
     connection.execute(
@@ -87,7 +195,7 @@ def is_there(connection: Connection, sweep_id: str) -> bool:
     return bool(connection.execute(select(exists().where(tables.sweep.c.id == sweep_id))).scalar())
 
 
-def all_of_them(connection: Connection) -> list[SweepRecord]:
+def _all_sweeps(connection: Connection) -> list[SweepRecord]:
     """All sweeps, newest first."""
     order = (tables.sweep.c.created_at.desc(), tables.sweep.c.id)
     found = connection.execute(select(tables.sweep).order_by(*order)).mappings().all()
@@ -95,7 +203,7 @@ def all_of_them(connection: Connection) -> list[SweepRecord]:
     return [rows.sweep_record(row, *counts.get(row["id"], ({}, 0))) for row in found]
 
 
-def one(connection: Connection, sweep_id: str) -> SweepRecord | None:
+def _of_id(connection: Connection, sweep_id: str) -> SweepRecord | None:
     """The sweep of this id, for which no other's trials are counted; None where there is none."""
     row = connection.execute(select(tables.sweep).where(tables.sweep.c.id == sweep_id)).mappings().one_or_none()
     if row is None:
@@ -103,14 +211,19 @@ def one(connection: Connection, sweep_id: str) -> SweepRecord | None:
     return rows.sweep_record(row, *statements.state_counts(connection, sweep_id).get(sweep_id, ({}, 0)))
 
 
-def find(sweeps: Sequence[SweepRecord], reference: str, store: str) -> SweepRecord:
-    """Of sweeps, newest first, the one that `Store.find_sweep` speaks of; `store` is named where there is none."""
-    if reference == LATEST and sweeps:
-        return sweeps[0]
-    found = [s for s in sweeps if s.id == reference] or [s for s in sweeps if s.name == reference][:1]
-    if not found and reference:
-        found = [s for s in sweeps if s.id.startswith(reference)]
-    if len(found) == 1:
-        return found[0]
-    problem = "fits several sweeps" if found else "no such sweep"
-    raise NotFoundError(f"sweep {reference!r}: {problem} in {store}", "`sweeper list` shows their ids and names")
+def _missing(connection: Connection, sweep_id: str, trials: Sequence[TrialSpec]) -> list[TrialSpec]:
+    """Those trials that the sweep does not have."""
+    trial = tables.trial.c
+    known = set(connection.execute(select(trial.id).where(trial.sweep_id == sweep_id)).scalars())
+    return [one for one in trials if statements.trial_id(sweep_id, one) not in known]
+
+
+def _move(connection: Connection, sweep_id: str, before: TrialState, after: TrialState, reason: str = "") -> int:
+    assert before in predecessors(after)
+    trial = tables.trial
+    moved = connection.execute(
+        update(trial)
+        .where(trial.c.sweep_id == sweep_id, trial.c.state == before.value)
+        .values(state=after.value, reason=reason, scheduler_id=None)
+    )
+    return moved.rowcount

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, RowMapping, Select
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from sweeper.errors import LostTrialError, StoreError
@@ -38,6 +38,10 @@ class Transactions:
     def read(self, work: Callable[[Connection], T]) -> T:
         """What `work` returns; on SQLite it sees one state of the database."""
         return self._run(work, None, writes=False)
+
+    def rows(self, query: Select[Any]) -> Sequence[RowMapping]:
+        """The rows of a query, in a transaction of their own."""
+        return self.read(lambda connection: connection.execute(query).mappings().all())
 
     def write(self, work: Callable[[Connection], T], is_recorded: Callable[[Connection, T], bool] | None = None) -> T:
         """What `work` returns, when all that it wrote is recorded.

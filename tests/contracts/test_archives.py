@@ -29,7 +29,7 @@ def test_a_sweep_is_the_same_in_every_store(store: Store, other: Store) -> None:
     assert (restored.sweep_id, restored.trials, restored.points, restored.kept_ids) == (sweep, 16, points, True)
     before = told(store, sweep)
     assert told(other, sweep) == before
-    store.delete_sweep(sweep)
+    store.sweeps.delete(sweep)
     back = read_archive(other, sweep)
     assert restore(store, back.sweep, back.read()).kept_ids
     assert told(store, sweep) == before
@@ -41,12 +41,12 @@ def test_while_trials_come_in_the_sweep_is_not_whole(store: Store, other: Store)
 
     def watched() -> Iterator[ArchivedTrial]:
         for trial in archive.read():
-            seen.append(store.sweeps()[0].origin)
+            seen.append(store.sweeps.all()[0].origin)
             yield trial
 
     restore(store, archive.sweep, watched())
     assert set(seen) == {IMPORTING}
-    assert store.sweeps()[0].origin == "run"
+    assert store.sweeps.all()[0].origin == "run"
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
@@ -59,7 +59,7 @@ def test_what_breaks_off_leaves_nothing(store: Store, other: Store, error: type[
 
     with pytest.raises(error):
         restore(store, archive.sweep, broken())
-    assert store.sweeps() == []
+    assert store.sweeps.all() == []
     assert restore(store, archive.sweep, archive.read()).kept_ids
 
 
@@ -74,7 +74,7 @@ def test_a_gang_that_is_there_makes_all_ids_new(store: Store, other: Store) -> N
     second = restore(store, renamed, trials)
     assert not second.kept_ids
     assert second.sweep_id not in ("0123abcd", first.sweep_id)
-    gangs = [{gang.id for gang in store.gangs(one.sweep_id)} for one in (first, second)]
+    gangs = [{gang.id for gang in store.attempts.gangs(one.sweep_id)} for one in (first, second)]
     assert len(gangs[0]) == len(gangs[1]) == 13
     assert not gangs[0] & gangs[1]
 
@@ -82,6 +82,6 @@ def test_a_gang_that_is_there_makes_all_ids_new(store: Store, other: Store) -> N
 def test_an_attempt_of_a_gang_that_is_not_named_has_none(store: Store, other: Store) -> None:
     archive = read_archive(other, fill(other))
     restored = restore(store, replace(archive.sweep, gangs=()), archive.read())
-    attempts = [attempt for trial in store.trials(restored.sweep_id) for attempt in store.attempts(trial.id)]
+    attempts = [attempt for trial in store.trials.of(restored.sweep_id) for attempt in store.attempts.of(trial.id)]
     assert attempts
     assert {attempt.gang_id for attempt in attempts} == {None}

@@ -33,32 +33,32 @@ def test_every_schema_version_has_one() -> None:
 
 
 def test_what_was_recorded_is_all_there(store: Store) -> None:
-    (sweep,) = store.sweeps()
+    (sweep,) = store.sweeps.all()
     assert (sweep.name, sweep.trials, sweep.states) == (
         *("kept", 4),
         {TrialState.COMPLETED: 3, TrialState.PENDING: 1},
     )
-    completed = store.trials(sweep.id, [TrialState.COMPLETED])
+    completed = store.trials.of(sweep.id, [TrialState.COMPLETED])
     assert all(trial.area_seconds and trial.minimum_loss and trial.seconds for trial in completed)
-    assert [len(store.points(trial.id)) for trial in completed] == [2, 2, 3]
-    assert [attempt.state for trial in completed for attempt in store.attempts(trial.id)] == ["completed"] * 3
+    assert [len(store.attempts.points(trial.id)) for trial in completed] == [2, 2, 3]
+    assert [attempt.state for trial in completed for attempt in store.attempts.of(trial.id)] == ["completed"] * 3
     store.close()
 
 
 def test_an_old_sweep_is_ranked_and_goes_on(store: Store) -> None:
-    (sweep,) = store.sweeps()
+    (sweep,) = store.sweeps.all()
     groups = best_answer(store, sweep.id)["groups"]
     assert [(group["group"], group["qualified"]) for group in groups] == [({"workers": 1}, 2), ({"workers": 2}, 1)]
-    (waiting,) = store.trials(sweep.id, [TrialState.PENDING])
-    attempt = store.claim(waiting.id)
+    (waiting,) = store.trials.of(sweep.id, [TrialState.PENDING])
+    attempt = store.attempts.claim(waiting.id)
     assert attempt == 1
-    store.release(waiting.id, attempt, "interrupted")
-    assert [trial.id for trial in store.trials(sweep.id, [TrialState.PENDING])] == [waiting.id]
+    store.attempts.release(waiting.id, attempt, "interrupted")
+    assert [trial.id for trial in store.trials.of(sweep.id, [TrialState.PENDING])] == [waiting.id]
     store.close()
 
 
 def test_its_trials_are_those_that_its_spec_gives_today(store: Store) -> None:
-    (sweep,) = store.sweeps()
+    (sweep,) = store.sweeps.all()
     keys = [trial.key for trial in plan(parse_spec(sweep.spec.written))]
-    assert [f"{sweep.id}-{key}" for key in keys] == [trial.id for trial in store.trials(sweep.id)]
+    assert [f"{sweep.id}-{key}" for key in keys] == [trial.id for trial in store.trials.of(sweep.id)]
     store.close()

@@ -48,8 +48,8 @@ def mine(name: str = "mine", **fields: Any) -> SweepSpec:
 def added(store: Store, spec: SweepSpec | None = None) -> tuple[str, list[str]]:
     """A new sweep's id and those of its trials."""
     spec = spec or mine()
-    sweep_id = store.add_sweep(spec, plan(spec))
-    return sweep_id, [trial.id for trial in store.trials(sweep_id)]
+    sweep_id = store.sweeps.add(spec, plan(spec))
+    return sweep_id, [trial.id for trial in store.trials.of(sweep_id)]
 
 
 def curve(*losses: float) -> list[LossPoint]:
@@ -70,12 +70,12 @@ class TestStore:
     """Every kind of database passes the same."""
 
     def test_a_new_store_is_empty(self, store: Store) -> None:
-        assert store.sweeps() == []
-        assert store.trials("none") == []
-        assert store.points("none") == []
-        assert store.attempts("none") == []
-        assert store.gangs("none") == []
-        assert store.phases("none", 1) == {}
+        assert store.sweeps.all() == []
+        assert store.trials.of("none") == []
+        assert store.attempts.points("none") == []
+        assert store.attempts.of("none") == []
+        assert store.attempts.gangs("none") == []
+        assert store.attempts.phases("none", 1) == {}
 
     def test_a_sweep_keeps_its_spec_and_objective(self, store: Store) -> None:
         before = datetime.now(UTC)
@@ -83,7 +83,7 @@ class TestStore:
             "Größe 寸法", objective={"threshold": 0.1 + 0.2, "over": "images", "group_by": ["batch_size", "workers"]}
         )
         sweep_id, _ = added(store, spec)
-        (record,) = store.sweeps()
+        (record,) = store.sweeps.all()
         assert (record.id, record.name, record.origin) == (sweep_id, "Größe 寸法", "run")
         assert record.spec.written is not None
         assert parse_spec(record.spec.written) == spec
@@ -95,12 +95,12 @@ class TestStore:
 
     def test_a_sweep_without_threshold_has_none(self, store: Store) -> None:
         added(store)
-        assert store.sweeps()[0].threshold is None
+        assert store.sweeps.all()[0].threshold is None
 
     def test_trials_come_in_the_order_of_the_plan_all_pending(self, store: Store) -> None:
         spec = mine(repeats=2)
         sweep_id, _ = added(store, spec)
-        trials = store.trials(sweep_id)
+        trials = store.trials.of(sweep_id)
         assert [trial.id for trial in trials] == [f"{sweep_id}-{trial.key}" for trial in plan(spec)]
         for position, (record, trial) in enumerate(zip(trials, plan(spec), strict=True)):
             assert (record.sweep_id, record.position, record.workers) == (sweep_id, position, trial.workers)
@@ -115,65 +115,65 @@ class TestStore:
 
     def test_trials_can_be_asked_for_by_state(self, store: Store) -> None:
         sweep_id, trials = added(store)
-        store.claim(trials[2])
-        store.finish(trials[0], 0, TrialState.CANCELLED, summarize([]))
-        found = [t.id for t in store.trials(sweep_id, [TrialState.PENDING])]
+        store.attempts.claim(trials[2])
+        store.attempts.finish(trials[0], 0, TrialState.CANCELLED, summarize([]))
+        found = [t.id for t in store.trials.of(sweep_id, [TrialState.PENDING])]
         assert found == [trials[1], trials[3]]
-        both = [t.id for t in store.trials(sweep_id, [TrialState.RUNNING, TrialState.CANCELLED])]
+        both = [t.id for t in store.trials.of(sweep_id, [TrialState.RUNNING, TrialState.CANCELLED])]
         assert both == [trials[0], trials[2]]
 
     @pytest.mark.parametrize("over", ["seconds", "images", "steps"])
     def test_what_is_ranked_is_what_the_trials_have(self, store: Store, over: str) -> None:
         sweep_id, trials = added(store, mine(repeats=2))
         for trial, losses in zip(trials, [(3.0, 1 / 3), (math.inf, 1.0), (math.nan, 1.0), (1.0,), ()], strict=False):
-            store.claim(trial)
+            store.attempts.claim(trial)
             points = curve(*losses)
-            store.finish(trial, 1, TrialState.COMPLETED, summarize(points))
-        assert store.candidates(sweep_id, over) == [trial.candidate(over) for trial in store.trials(sweep_id)]
-        assert store.candidates("none", over) == []
+            store.attempts.finish(trial, 1, TrialState.COMPLETED, summarize(points))
+        assert store.trials.candidates(sweep_id, over) == [trial.candidate(over) for trial in store.trials.of(sweep_id)]
+        assert store.trials.candidates("none", over) == []
 
     def test_sweeps_of_one_store_do_not_mix(self, store: Store) -> None:
         first, _ = added(store)
         second, trials = added(store)
-        store.claim(trials[0])
-        assert [record.id for record in store.sweeps()] == [second, first], "newest first"
-        assert {t.sweep_id for t in store.trials(first)} == {first}
-        assert store.find_sweep(first).states == {TrialState.PENDING: 4}
-        assert store.find_sweep(second).states == {TrialState.PENDING: 3, TrialState.RUNNING: 1}
+        store.attempts.claim(trials[0])
+        assert [record.id for record in store.sweeps.all()] == [second, first], "newest first"
+        assert {t.sweep_id for t in store.trials.of(first)} == {first}
+        assert store.sweeps.find(first).states == {TrialState.PENDING: 4}
+        assert store.sweeps.find(second).states == {TrialState.PENDING: 3, TrialState.RUNNING: 1}
 
     # Finding a sweep
 
     def test_a_sweep_is_found_by_id_by_name_or_by_the_beginning_of_its_id(self, store: Store) -> None:
         one, _ = added(store, mine("one"))
         other, _ = added(store, mine("other"))
-        assert store.find_sweep(one).id == one
-        assert store.find_sweep("one").id == one
-        assert store.find_sweep(one[:5]).id == one
-        assert store.find_sweep("latest").id == other
+        assert store.sweeps.find(one).id == one
+        assert store.sweeps.find("one").id == one
+        assert store.sweeps.find(one[:5]).id == one
+        assert store.sweeps.find("latest").id == other
 
     def test_a_name_means_its_newest_sweep(self, store: Store) -> None:
         added(store)
         newest, _ = added(store)
-        assert store.find_sweep("mine").id == newest
+        assert store.sweeps.find("mine").id == newest
 
     def test_an_id_goes_before_a_name_and_a_name_before_a_beginning(self, store: Store) -> None:
         first, _ = added(store)
         named_like_it, _ = added(store, mine(first))
-        assert store.find_sweep(first).id == first
+        assert store.sweeps.find(first).id == first
         named_like_its_beginning, _ = added(store, mine(first[:4]))
-        assert store.find_sweep(first[:4]).id == named_like_its_beginning
+        assert store.sweeps.find(first[:4]).id == named_like_its_beginning
         assert named_like_it != first
 
     @pytest.mark.parametrize("reference", ["", "no", "nothing", "latest"])
     def test_a_sweep_that_is_not_there_is_said_so(self, store: Store, reference: str) -> None:
         with pytest.raises(NotFoundError, match=f"sweep '{reference}': no such sweep in .*`sweeper list` shows"):
-            store.find_sweep(reference)
+            store.sweeps.find(reference)
 
     def test_any_beginning_that_fits_one_sweep_will_do_and_nothing_is_none(self, store: Store) -> None:
         sweep_id, _ = added(store)
-        assert store.find_sweep(sweep_id[0]).id == sweep_id
+        assert store.sweeps.find(sweep_id[0]).id == sweep_id
         with pytest.raises(NotFoundError):
-            store.find_sweep("")
+            store.sweeps.find("")
 
     def test_a_beginning_that_fits_several_is_refused(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         ids = iter(["abcd0001", "abcd0002"])
@@ -181,173 +181,175 @@ class TestStore:
         added(store)
         added(store)
         with pytest.raises(NotFoundError, match="fits several sweeps"):
-            store.find_sweep("abcd")
-        assert store.find_sweep("abcd0001").id == "abcd0001"
+            store.sweeps.find("abcd")
+        assert store.sweeps.find("abcd0001").id == "abcd0001"
 
     # States
 
     def test_claiming_starts_an_attempt(self, store: Store) -> None:
         sweep_id, (first, *_) = added(store)
-        assert store.claim(first, lambda number: f"logs/{number}.log") == 1
-        record = store.trials(sweep_id)[0]
+        assert store.attempts.claim(first, lambda number: f"logs/{number}.log") == 1
+        record = store.trials.of(sweep_id)[0]
         assert (record.state, record.attempt) == (TrialState.RUNNING, 1)
-        (attempt,) = store.attempts(first)
+        (attempt,) = store.attempts.of(first)
         assert (attempt.trial_id, attempt.number, attempt.state, attempt.log) == (first, 1, "running", "logs/1.log")
         assert (attempt.gang_id, attempt.ended_at, attempt.effective, attempt.reason) == (None, None, {}, "")
         assert attempt.started_at.utcoffset() == timedelta(0)
 
     def test_a_trial_is_claimed_once(self, store: Store) -> None:
         _, (first, *_) = added(store)
-        assert store.claim(first) == 1
-        assert store.claim(first) is None
-        assert store.claim("none") is None
-        assert len(store.attempts(first)) == 1
+        assert store.attempts.claim(first) == 1
+        assert store.attempts.claim(first) is None
+        assert store.attempts.claim("none") is None
+        assert len(store.attempts.of(first)) == 1
 
     def test_of_many_threads_one_gets_the_trial(self, store: Store) -> None:
         _, trials = added(store)
         with ThreadPoolExecutor(8) as pool:
             for trial in trials:
-                claims = list(pool.map(store.claim, [trial] * 16))
+                claims = list(pool.map(store.attempts.claim, [trial] * 16))
                 assert sorted(claims, key=str) == [1] + [None] * 15
 
     def test_many_who_add_trials_at_once_do_not_exceed_the_most(self, store: Store) -> None:
         sweep_id, trials = added(store)
         more = plan(parse_spec({"name": "more", "space": {"batch_size": list(range(100, 140))}}))
         with ThreadPoolExecutor(8) as pool:
-            new = list(pool.map(lambda trial: store.extend(sweep_id, [trial], len(trials) + 5), more))
+            new = list(pool.map(lambda trial: store.sweeps.extend(sweep_id, [trial], len(trials) + 5), more))
         assert sum(map(len, new)) == 5
-        found = store.trials(sweep_id)
+        found = store.trials.of(sweep_id)
         assert len(found) == len(trials) + 5
         assert [trial.position for trial in found] == list(range(len(found)))
-        assert store.extend(sweep_id, more[:2], len(found) + 1) == []  # both or none
+        assert store.sweeps.extend(sweep_id, more[:2], len(found) + 1) == []  # both or none
 
     def test_of_many_processes_one_gets_each_trial(self, store: Store, url: str, together: Together) -> None:
         _, trials = added(store, mine(repeats=8))
         won = together(claim_all, url, trials)
         assert sorted(trial for share in won for trial in share) == sorted(trials)
-        assert all(store.attempts(trial)[0].number == 1 for trial in trials)
+        assert all(store.attempts.of(trial)[0].number == 1 for trial in trials)
 
     def test_an_ended_trial_keeps_what_came_of_it(self, store: Store) -> None:
         sweep_id, (first, *_) = added(store)
-        store.claim(first)
+        store.attempts.claim(first)
         points = curve(2.0, 1.0, 1.5)
-        store.add_points(first, 1, points)
-        store.finish(first, 1, TrialState.COMPLETED, summarize(points), reason="done", phases={"compute": 0.25})
-        record = store.trials(sweep_id)[0]
+        store.attempts.add_points(first, 1, points)
+        store.attempts.finish(
+            first, 1, TrialState.COMPLETED, summarize(points), reason="done", phases={"compute": 0.25}
+        )
+        record = store.trials.of(sweep_id)[0]
         assert (record.state, record.reason) == (TrialState.COMPLETED, "done")
         assert asdict(record) | asdict(summarize(points)) == asdict(record)
         assert record.candidate("images").area == summarize(points).area_images
         assert record.candidate("seconds").complete
-        (attempt,) = store.attempts(first)
+        (attempt,) = store.attempts.of(first)
         assert (attempt.state, attempt.reason, attempt.traceback) == ("completed", "done", "")
         assert attempt.ended_at is not None
         assert attempt.ended_at >= attempt.started_at
-        assert store.phases(first, 1) == {"compute": 0.25}
+        assert store.attempts.phases(first, 1) == {"compute": 0.25}
 
     @pytest.mark.parametrize("state", [s for s in TrialState if s.ended])
     def test_an_ended_trial_is_never_rewritten(self, store: Store, state: TrialState) -> None:
         sweep_id, (first, *_) = added(store)
-        store.claim(first)
-        store.finish(first, 1, state, summarize(curve(1.0)), reason="first", phases={"compute": 1.0})
-        before = store.trials(sweep_id), store.attempts(first), store.phases(first, 1)
+        store.attempts.claim(first)
+        store.attempts.finish(first, 1, state, summarize(curve(1.0)), reason="first", phases={"compute": 1.0})
+        before = store.trials.of(sweep_id), store.attempts.of(first), store.attempts.phases(first, 1)
         for other in (s for s in TrialState if s.ended):
             with pytest.raises(StoreError, match=f"trial {first} is not running in attempt 1; an ended trial stays"):
-                store.finish(first, 1, other, summarize([]), reason="second", phases={"late": 1.0})
-        assert store.claim(first) is None
-        store.release(first, 1, "second")
-        assert (store.trials(sweep_id), store.attempts(first), store.phases(first, 1)) == before
+                store.attempts.finish(first, 1, other, summarize([]), reason="second", phases={"late": 1.0})
+        assert store.attempts.claim(first) is None
+        store.attempts.release(first, 1, "second")
+        assert (store.trials.of(sweep_id), store.attempts.of(first), store.attempts.phases(first, 1)) == before
 
     def test_a_pending_trial_ends_only_by_cancelling(self, store: Store) -> None:
         sweep_id, (first, second, *_) = added(store)
         for state in (TrialState.COMPLETED, TrialState.FAILED, TrialState.DIVERGED, TrialState.PRUNED):
             with pytest.raises(StoreError, match="is not running"):
-                store.finish(first, 0, state, summarize([]))
-        store.finish(second, 0, TrialState.CANCELLED, summarize([]))
-        assert [t.state for t in store.trials(sweep_id)[:2]] == [TrialState.PENDING, TrialState.CANCELLED]
-        assert store.attempts(second) == []
+                store.attempts.finish(first, 0, state, summarize([]))
+        store.attempts.finish(second, 0, TrialState.CANCELLED, summarize([]))
+        assert [t.state for t in store.trials.of(sweep_id)[:2]] == [TrialState.PENDING, TrialState.CANCELLED]
+        assert store.attempts.of(second) == []
 
     def test_a_trial_that_waits_may_be_given_up_and_keeps_its_attempts(self, store: Store) -> None:
         sweep_id, trials = added(store)
-        store.claim(trials[1])
-        store.release(trials[1], 1, "interrupted")
-        store.claim(trials[2])
-        assert [store.give_up(trial, "others are better") for trial in trials[:3]] == [True, True, False]
-        assert not store.give_up(trials[0], "once more")
-        found = store.trials(sweep_id)
+        store.attempts.claim(trials[1])
+        store.attempts.release(trials[1], 1, "interrupted")
+        store.attempts.claim(trials[2])
+        assert [store.attempts.give_up(trial, "others are better") for trial in trials[:3]] == [True, True, False]
+        assert not store.attempts.give_up(trials[0], "once more")
+        found = store.trials.of(sweep_id)
         pruned = (TrialState.PRUNED, "others are better")
         assert [(t.state, t.reason) for t in found[:2]] == [pruned, pruned]
         assert found[2].state is TrialState.RUNNING
         assert [t.attempt for t in found[:2]] == [0, 1]
-        assert [attempt.state for attempt in store.attempts(trials[1])] == ["interrupted"]
-        assert store.claim(trials[0]) is None
+        assert [attempt.state for attempt in store.attempts.of(trials[1])] == ["interrupted"]
+        assert store.attempts.claim(trials[0]) is None
 
     def test_the_seconds_of_all_attempts_are_added_up(self, store: Store) -> None:
         sweep_id, trials = added(store)
         for _ in range(2):
-            attempt = store.claim(trials[0]) or 0
-            store.release(trials[0], attempt, "interrupted")
-        store.claim(trials[1])
-        took = [(a.ended_at or a.started_at) - a.started_at for a in store.attempts(trials[0])]
-        found = store.attempt_seconds(sweep_id)
+            attempt = store.attempts.claim(trials[0]) or 0
+            store.attempts.release(trials[0], attempt, "interrupted")
+        store.attempts.claim(trials[1])
+        took = [(a.ended_at or a.started_at) - a.started_at for a in store.attempts.of(trials[0])]
+        found = store.attempts.seconds(sweep_id)
         assert found[trials[0]] == pytest.approx(sum(one.total_seconds() for one in took))
         assert found[trials[1]] >= 0
         assert found.keys() == set(trials[:2])
 
     def test_a_failed_attempt_keeps_its_traceback(self, store: Store) -> None:
         sweep_id, (first, *_) = added(store)
-        store.claim(first)
+        store.attempts.claim(first)
         traceback = 'Traceback:\n  File "x.py"\nValueError: \u20ac \x00 \udc80'
-        store.finish(first, 1, TrialState.FAILED, summarize([]), reason="rank 1: \x00", traceback=traceback)
-        (attempt,) = store.attempts(first)
+        store.attempts.finish(first, 1, TrialState.FAILED, summarize([]), reason="rank 1: \x00", traceback=traceback)
+        (attempt,) = store.attempts.of(first)
         assert attempt.traceback == traceback.replace("\x00", "\ufffd").replace("\udc80", "\ufffd")
-        assert attempt.reason == store.trials(sweep_id)[0].reason == "rank 1: \ufffd"
+        assert attempt.reason == store.trials.of(sweep_id)[0].reason == "rank 1: \ufffd"
 
     def test_a_released_trial_waits_for_another_attempt_whose_points_are_its_own(self, store: Store) -> None:
         sweep_id, (first, *_) = added(store)
-        store.claim(first)
-        store.add_points(first, 1, curve(9.0, 8.0))
-        store.release(first, 1, "the scheduler was killed")
-        released = store.trials(sweep_id)[0]
+        store.attempts.claim(first)
+        store.attempts.add_points(first, 1, curve(9.0, 8.0))
+        store.attempts.release(first, 1, "the scheduler was killed")
+        released = store.trials.of(sweep_id)[0]
         assert (released.state, released.reason, released.points) == (TrialState.PENDING, "the scheduler was killed", 0)
-        assert store.claim(first) == 2
-        assert store.points(first) == []
-        store.add_points(first, 2, curve(2.0, 1.0))
-        store.finish(first, 2, TrialState.COMPLETED, summarize(curve(2.0, 1.0)))
-        assert store.points(first) == store.points(first, 2) == curve(2.0, 1.0)
-        assert store.points(first, 1) == curve(9.0, 8.0)
-        assert [(a.number, a.state) for a in store.attempts(first)] == [(1, "interrupted"), (2, "completed")]
-        assert store.trials(sweep_id)[0].reason == ""
+        assert store.attempts.claim(first) == 2
+        assert store.attempts.points(first) == []
+        store.attempts.add_points(first, 2, curve(2.0, 1.0))
+        store.attempts.finish(first, 2, TrialState.COMPLETED, summarize(curve(2.0, 1.0)))
+        assert store.attempts.points(first) == store.attempts.points(first, 2) == curve(2.0, 1.0)
+        assert store.attempts.points(first, 1) == curve(9.0, 8.0)
+        assert [(a.number, a.state) for a in store.attempts.of(first)] == [(1, "interrupted"), (2, "completed")]
+        assert store.trials.of(sweep_id)[0].reason == ""
 
     def test_an_earlier_attempt_has_no_say_any_more(self, store: Store) -> None:
         sweep_id, (first, *_) = added(store)
-        store.claim(first)
-        store.release(first, 1, "lease ran out")
-        store.claim(first)
+        store.attempts.claim(first)
+        store.attempts.release(first, 1, "lease ran out")
+        store.attempts.claim(first)
         with pytest.raises(StoreError, match="is not running in attempt 1"):
-            store.finish(first, 1, TrialState.COMPLETED, summarize(curve(1.0)))
-        store.release(first, 1, "again")
-        record = store.trials(sweep_id)[0]
+            store.attempts.finish(first, 1, TrialState.COMPLETED, summarize(curve(1.0)))
+        store.attempts.release(first, 1, "again")
+        record = store.trials.of(sweep_id)[0]
         assert (record.state, record.attempt, record.points) == (TrialState.RUNNING, 2, 0)
-        assert [a.reason for a in store.attempts(first)] == ["lease ran out", ""]
+        assert [a.reason for a in store.attempts.of(first)] == ["lease ran out", ""]
 
     def test_a_sweep_is_what_its_trials_are(self, store: Store) -> None:
         sweep_id, trials = added(store)
-        states = [store.find_sweep(sweep_id).state]
+        states = [store.sweeps.find(sweep_id).state]
         for trial in trials:
-            store.claim(trial)
-            states.append(store.find_sweep(sweep_id).state)
-            store.finish(trial, 1, TrialState.DIVERGED, summarize([]))
-            states.append(store.find_sweep(sweep_id).state)
+            store.attempts.claim(trial)
+            states.append(store.sweeps.find(sweep_id).state)
+            store.attempts.finish(trial, 1, TrialState.DIVERGED, summarize([]))
+            states.append(store.sweeps.find(sweep_id).state)
         assert states == ["pending", *["running", "interrupted"] * 3, "running", "completed"]
-        assert store.find_sweep(sweep_id).ended == 4
+        assert store.sweeps.find(sweep_id).ended == 4
 
     # What attempts report
 
     def test_losses_of_every_kind_come_back_to_the_last_bit(self, store: Store) -> None:
         _, (first, *_) = added(store)
-        store.claim(first)
-        store.add_points(first, 1, curve(*EXTREMES))
-        found = store.points(first)
+        store.attempts.claim(first)
+        store.attempts.add_points(first, 1, curve(*EXTREMES))
+        found = store.attempts.points(first)
         assert [bits(point.loss) for point in found] == list(map(bits, EXTREMES))
         assert [replace(p, loss=0.0) for p in found] == [replace(p, loss=0.0) for p in curve(*EXTREMES)]
 
@@ -360,105 +362,105 @@ class TestStore:
         losses = [loss + 0.0 for loss in losses]  # -0.0 may lose its sign
         points = [LossPoint(i, None if i % 2 else 2**62 + i, seconds, loss) for i, loss in enumerate(losses)]
         sweep_id, (first, *_) = added(store)
-        store.claim(first)
-        store.add_points(first, 1, points)
+        store.attempts.claim(first)
+        store.attempts.add_points(first, 1, points)
         state = TrialState.COMPLETED if summarize(points).finite else TrialState.DIVERGED
-        store.finish(first, 1, state, summarize(points))
-        assert repr(store.points(first)) == repr(points)
-        record = asdict(store.trials(sweep_id)[0])
+        store.attempts.finish(first, 1, state, summarize(points))
+        assert repr(store.attempts.points(first)) == repr(points)
+        record = asdict(store.trials.of(sweep_id)[0])
         expected = asdict(summarize(points))
         assert repr({name: record[name] for name in expected}) == repr(expected)
 
     def test_points_come_in_the_order_of_their_steps(self, store: Store) -> None:
         _, (first, *_) = added(store)
-        store.claim(first)
+        store.attempts.claim(first)
         points = curve(3.0, 2.0, 1.0)
-        store.add_points(first, 1, points[2:])
-        store.add_points(first, 1, [])
-        store.add_points(first, 1, points[:2])
-        assert store.points(first) == points
+        store.attempts.add_points(first, 1, points[2:])
+        store.attempts.add_points(first, 1, [])
+        store.attempts.add_points(first, 1, points[:2])
+        assert store.attempts.points(first) == points
 
     def test_points_are_added_all_or_none(self, store: Store) -> None:
         _, (first, *_) = added(store)
-        store.claim(first)
-        store.add_points(first, 1, curve(1.0))
+        store.attempts.claim(first)
+        store.attempts.add_points(first, 1, curve(1.0))
         with pytest.raises(StoreError, match=re.escape(f"store {store.name}: ")):
-            store.add_points(first, 1, [LossPoint(4, 1, 1.0, 1.0), LossPoint(2, 1, 1.0, 1.0)])
-        assert store.points(first) == curve(1.0)
+            store.attempts.add_points(first, 1, [LossPoint(4, 1, 1.0, 1.0), LossPoint(2, 1, 1.0, 1.0)])
+        assert store.attempts.points(first) == curve(1.0)
 
     def test_points_of_an_attempt_that_is_not_there_are_refused(self, store: Store) -> None:
         _, (first, *_) = added(store)
         with pytest.raises(StoreError):
-            store.add_points(first, 1, curve(1.0))
+            store.attempts.add_points(first, 1, curve(1.0))
 
     def test_numbers_beyond_a_databases_integers_are_refused(self, store: Store) -> None:
         _, (first, *_) = added(store)
-        store.claim(first)
+        store.attempts.claim(first)
         with pytest.raises(StoreError):
-            store.add_points(first, 1, [LossPoint(1, 2**63, 1.0, 1.0)])
-        assert store.points(first) == []
+            store.attempts.add_points(first, 1, [LossPoint(1, 2**63, 1.0, 1.0)])
+        assert store.attempts.points(first) == []
 
     def test_set_up_is_recorded_with_the_attempt(self, store: Store) -> None:
         _, (first, *_) = added(store)
-        store.claim(first)
+        store.attempts.claim(first)
         effective = {"device": "cpu", "threads": 1, "nested": {"b": [0.1, None], "a": "é"}}
-        store.start_attempt(first, 1, 1.25, 0.1, effective)
-        (attempt,) = store.attempts(first)
+        store.attempts.start(first, 1, 1.25, 0.1, effective)
+        (attempt,) = store.attempts.of(first)
         assert (attempt.startup_seconds, attempt.setup_seconds, attempt.effective) == (1.25, 0.1, effective)
 
     def test_a_gang_serves_several_attempts_and_is_recorded_once(self, store: Store) -> None:
         sweep_id, (first, second, third, _) = added(store)
         for trial in (first, second, third):
-            store.claim(trial)
+            store.attempts.claim(trial)
         serving = gang(sweep_id)
         later = gang(sweep_id, "g2", started_at=serving.started_at + timedelta(seconds=1))
-        store.assign_gang(third, 1, later, "gang.log")
-        store.assign_gang(first, 1, serving, "gang.log")
-        store.assign_gang(second, 1, gang(sweep_id, hosts=["other"]), "gang.log")
-        assert store.gangs(sweep_id) == [serving, later]
-        assert [store.attempts(t)[0].gang_id for t in (first, second, third)] == ["g1", "g1", "g2"]
+        store.attempts.assign_gang(third, 1, later, "gang.log")
+        store.attempts.assign_gang(first, 1, serving, "gang.log")
+        store.attempts.assign_gang(second, 1, gang(sweep_id, hosts=["other"]), "gang.log")
+        assert store.attempts.gangs(sweep_id) == [serving, later]
+        assert [store.attempts.of(t)[0].gang_id for t in (first, second, third)] == ["g1", "g1", "g2"]
 
     def test_many_threads_may_name_one_gang_at_once(self, store: Store) -> None:
         sweep_id, trials = added(store, mine(repeats=4))
         for trial in trials:
-            store.claim(trial)
+            store.attempts.claim(trial)
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda trial: store.assign_gang(trial, 1, gang(sweep_id), "gang.log"), trials))
-        assert store.gangs(sweep_id) == [gang(sweep_id)]
+            list(pool.map(lambda trial: store.attempts.assign_gang(trial, 1, gang(sweep_id), "gang.log"), trials))
+        assert store.attempts.gangs(sweep_id) == [gang(sweep_id)]
 
     def test_times_are_kept_in_utc(self, store: Store) -> None:
         sweep_id, (first, *_) = added(store)
-        store.claim(first)
+        store.attempts.claim(first)
         east = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=timezone(timedelta(hours=5, minutes=30)))
-        store.assign_gang(first, 1, gang(sweep_id, started_at=east), "gang.log")
-        (found,) = store.gangs(sweep_id)
+        store.attempts.assign_gang(first, 1, gang(sweep_id, started_at=east), "gang.log")
+        (found,) = store.attempts.gangs(sweep_id)
         assert found.started_at == east
         assert found.started_at.utcoffset() == timedelta(0)
 
     def test_phases_belong_to_their_attempt(self, store: Store) -> None:
         _, (first, *_) = added(store)
-        store.claim(first)
-        store.release(first, 1, "")
-        store.claim(first)
-        store.finish(first, 2, TrialState.COMPLETED, summarize([]), phases={"compute": 1 / 3, "gather": 0.0})
-        assert store.phases(first, 2) == {"compute": 1 / 3, "gather": 0.0}
-        assert store.phases(first, 1) == {}
+        store.attempts.claim(first)
+        store.attempts.release(first, 1, "")
+        store.attempts.claim(first)
+        store.attempts.finish(first, 2, TrialState.COMPLETED, summarize([]), phases={"compute": 1 / 3, "gather": 0.0})
+        assert store.attempts.phases(first, 2) == {"compute": 1 / 3, "gather": 0.0}
+        assert store.attempts.phases(first, 1) == {}
 
     # Imports
 
     def test_imported_curves_are_a_sweep_of_ended_trials(self, store: Store) -> None:
         good, bad = curve(2.0, 1.0), curve(2.0, math.nan)
-        sweep_id = store.add_import(
+        sweep_id = store.sweeps.add_import(
             "logs",
             [
                 ({"workers": 2, "learning_rate": 0.5}, "a.txt", good, summarize(good)),
                 ({"workers": 1}, "b.txt", bad, summarize(bad)),
             ],
         )
-        record = store.find_sweep("logs")
+        record = store.sweeps.find("logs")
         assert (record.id, record.origin, record.spec.written) == (sweep_id, "import", None)
         assert (record.over, record.group_by, record.threshold) == ("seconds", ("workers",), None)
-        first, second = store.trials(sweep_id)
+        first, second = store.trials.of(sweep_id)
         assert (first.state, first.parameters, first.workers) == (
             TrialState.COMPLETED,
             {"workers": 2, "learning_rate": 0.5},
@@ -470,22 +472,22 @@ class TestStore:
             summarize(good).area_seconds,
         )
         assert (second.state, second.finite, second.minimum_loss) == (TrialState.DIVERGED, False, 2.0)
-        assert store.points(first.id) == good
-        assert math.isnan(store.points(second.id)[1].loss)
-        assert [a.log for a in store.attempts(first.id)] == ["a.txt"]
-        assert store.claim(first.id) is None
+        assert store.attempts.points(first.id) == good
+        assert math.isnan(store.attempts.points(second.id)[1].loss)
+        assert [a.log for a in store.attempts.of(first.id)] == ["a.txt"]
+        assert store.attempts.claim(first.id) is None
 
     def test_an_import_is_all_or_nothing(self, store: Store) -> None:
         twice = [LossPoint(1, 1, 1.0, 1.0)] * 2
         with pytest.raises(StoreError):
-            store.add_import(
+            store.sweeps.add_import(
                 "logs",
                 [
                     ({"workers": 1}, source, points, summarize(points))
                     for source, points in (("a", curve(1.0)), ("b", twice))
                 ],
             )
-        assert store.sweeps() == []
+        assert store.sweeps.all() == []
 
     # Opening
 
@@ -493,26 +495,26 @@ class TestStore:
         sweep_id, trials = added(store)
         store.close()
         again = open_store(url, create=False)
-        assert [trial.id for trial in again.trials(sweep_id)] == trials
+        assert [trial.id for trial in again.trials.of(sweep_id)] == trials
         again.close()
 
     def test_several_processes_may_make_the_store_at_once(self, url: str, together: Together) -> None:
         ids = together(open_and_add, url)
         store = open_store(url)
-        assert sorted(sweep.id for sweep in store.sweeps()) == sorted(ids)
+        assert sorted(sweep.id for sweep in store.sweeps.all()) == sorted(ids)
         assert len(set(ids)) == PROCESSES
         store.close()
 
     def test_readers_and_writers_do_not_wait_in_vain(self, store: Store) -> None:
         _, trials = added(store, mine(repeats=2))
         for trial in trials:
-            store.claim(trial)
+            store.attempts.claim(trial)
 
         def report(trial: str) -> int:
             for step in range(20):
-                store.add_points(trial, 1, [LossPoint(step, step, float(step), 1.0)])
-                store.sweeps()
-            return len(store.points(trial))
+                store.attempts.add_points(trial, 1, [LossPoint(step, step, float(step), 1.0)])
+                store.sweeps.all()
+            return len(store.attempts.points(trial))
 
         with ThreadPoolExecutor(8) as pool:
             assert list(pool.map(report, trials)) == [20] * len(trials)
@@ -526,25 +528,25 @@ class TestStore:
         engine.dispose()
         calls: list[Callable[[], object]] = [
             lambda: added(store),
-            lambda: store.add_import("logs", []),
-            store.sweeps,
-            lambda: store.candidates(sweep_id, "seconds"),
-            lambda: store.find_sweep(sweep_id),
-            lambda: store.trials(sweep_id),
-            lambda: store.claim(first),
-            lambda: store.finish(first, 1, TrialState.COMPLETED, summarize([])),
-            lambda: store.release(first, 1, ""),
-            lambda: store.add_points(first, 1, curve(1.0)),
-            lambda: store.points(first),
-            lambda: store.add_evaluation(first, 1, EvaluationRecord(1, 64, 0.1, 1.0, 0.5)),
-            lambda: store.evaluations(first),
-            lambda: store.evaluations_by_trial(sweep_id),
-            lambda: store.last_evaluations(sweep_id),
-            lambda: store.start_attempt(first, 1, 0.0, 0.0, {}),
-            lambda: store.assign_gang(first, 1, gang(sweep_id), "gang.log"),
-            lambda: store.gangs(sweep_id),
-            lambda: store.attempts(first),
-            lambda: store.phases(first, 1),
+            lambda: store.sweeps.add_import("logs", []),
+            store.sweeps.all,
+            lambda: store.trials.candidates(sweep_id, "seconds"),
+            lambda: store.sweeps.find(sweep_id),
+            lambda: store.trials.of(sweep_id),
+            lambda: store.attempts.claim(first),
+            lambda: store.attempts.finish(first, 1, TrialState.COMPLETED, summarize([])),
+            lambda: store.attempts.release(first, 1, ""),
+            lambda: store.attempts.add_points(first, 1, curve(1.0)),
+            lambda: store.attempts.points(first),
+            lambda: store.attempts.add_evaluation(first, 1, EvaluationRecord(1, 64, 0.1, 1.0, 0.5)),
+            lambda: store.attempts.evaluations(first),
+            lambda: store.attempts.evaluations_by_trial(sweep_id),
+            lambda: store.attempts.last_evaluations(sweep_id),
+            lambda: store.attempts.start(first, 1, 0.0, 0.0, {}),
+            lambda: store.attempts.assign_gang(first, 1, gang(sweep_id), "gang.log"),
+            lambda: store.attempts.gangs(sweep_id),
+            lambda: store.attempts.of(first),
+            lambda: store.attempts.phases(first, 1),
         ]
         for call in calls:
             with pytest.raises(StoreError, match=re.escape(f"store {store.name}: ")) as caught:

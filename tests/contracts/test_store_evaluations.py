@@ -42,93 +42,93 @@ class TestEvaluations:
 
     def test_a_new_store_has_none(self, store: Store) -> None:
         sweep_id, (first, *_) = added(store)
-        store.claim(first)
+        store.attempts.claim(first)
         for trial, sweep in ((first, sweep_id), ("none", "none")):
-            assert store.evaluations(trial) == []
-            assert store.evaluations_by_trial(sweep) == {}
-            assert store.last_evaluations(sweep) == {}
+            assert store.attempts.evaluations(trial) == []
+            assert store.attempts.evaluations_by_trial(sweep) == {}
+            assert store.attempts.last_evaluations(sweep) == {}
 
     def test_they_come_back_in_the_order_of_their_steps(self, store: Store) -> None:
         sweep_id, (first, second, *_) = added(store)
         for trial in (second, first):
-            store.claim(trial)
+            store.attempts.claim(trial)
         theirs = [evaluated(10, 1 / 3), evaluated(2, 0.1), evaluated(9, 0.9)]
         for evaluation in theirs:
-            store.add_evaluation(first, 1, evaluation)
-        store.add_evaluation(second, 1, evaluated(5, 0.0))
+            store.attempts.add_evaluation(first, 1, evaluation)
+        store.attempts.add_evaluation(second, 1, evaluated(5, 0.0))
         in_order = [theirs[1], theirs[2], theirs[0]]
-        assert store.evaluations(first) == store.evaluations(first, 1) == in_order
-        found = store.evaluations_by_trial(sweep_id)
+        assert store.attempts.evaluations(first) == store.attempts.evaluations(first, 1) == in_order
+        found = store.attempts.evaluations_by_trial(sweep_id)
         assert found == {first: in_order, second: [evaluated(5, 0.0)]}
         assert list(found) == [first, second], "the order of the plan"
 
     def test_the_last_one_is_that_of_the_highest_step(self, store: Store) -> None:
         sweep_id, (first, second, *_) = added(store)
         for trial in (first, second):
-            store.claim(trial)
+            store.attempts.claim(trial)
         for step, accuracy in ((3, 0.8), (20, 0.6), (7, 0.9)):
-            store.add_evaluation(first, 1, evaluated(step, accuracy))
-        store.add_evaluation(second, 1, evaluated(4, 0.7))
-        assert store.last_evaluations(sweep_id) == {first: evaluated(20, 0.6), second: evaluated(4, 0.7)}
+            store.attempts.add_evaluation(first, 1, evaluated(step, accuracy))
+        store.attempts.add_evaluation(second, 1, evaluated(4, 0.7))
+        assert store.attempts.last_evaluations(sweep_id) == {first: evaluated(20, 0.6), second: evaluated(4, 0.7)}
 
     def test_losses_of_every_kind_come_back_to_the_last_bit(self, store: Store) -> None:
         sweep_id, (first, *_) = added(store)
-        store.claim(first)
+        store.attempts.claim(first)
         for step, loss in enumerate(EXTREMES):
-            store.add_evaluation(first, 1, evaluated(step, loss=loss))
-        found = store.evaluations(first)
+            store.attempts.add_evaluation(first, 1, evaluated(step, loss=loss))
+        found = store.attempts.evaluations(first)
         assert [bits(evaluation.loss) for evaluation in found] == list(map(bits, EXTREMES))
         assert [replace(e, loss=0.0) for e in found] == [evaluated(step, loss=0.0) for step in range(len(EXTREMES))]
-        store.add_evaluation(first, 1, evaluated(100, loss=math.nan))
-        assert math.isnan(store.last_evaluations(sweep_id)[first].loss)
-        assert math.isnan(store.evaluations_by_trial(sweep_id)[first][-1].loss)
+        store.attempts.add_evaluation(first, 1, evaluated(100, loss=math.nan))
+        assert math.isnan(store.attempts.last_evaluations(sweep_id)[first].loss)
+        assert math.isnan(store.attempts.evaluations_by_trial(sweep_id)[first][-1].loss)
 
     def test_they_belong_to_their_attempt(self, store: Store) -> None:
         sweep_id, (first, *_) = added(store)
-        store.claim(first)
-        store.add_evaluation(first, 1, evaluated(9, 0.9))
-        store.release(first, 1, "the scheduler was killed")
-        assert store.last_evaluations(sweep_id) == {}, "it begins anew"
-        assert store.evaluations_by_trial(sweep_id) == {}
-        store.claim(first)
-        assert store.evaluations(first) == []
-        assert store.last_evaluations(sweep_id) == {}
-        store.add_evaluation(first, 2, evaluated(4, 0.4))
-        store.finish(first, 2, TrialState.COMPLETED, summarize(curve(2.0, 1.0)))
-        assert store.evaluations(first) == [evaluated(4, 0.4)]
-        assert store.evaluations(first, 1) == [evaluated(9, 0.9)]
-        assert store.evaluations_by_trial(sweep_id) == {first: [evaluated(4, 0.4)]}
-        assert store.last_evaluations(sweep_id) == {first: evaluated(4, 0.4)}
+        store.attempts.claim(first)
+        store.attempts.add_evaluation(first, 1, evaluated(9, 0.9))
+        store.attempts.release(first, 1, "the scheduler was killed")
+        assert store.attempts.last_evaluations(sweep_id) == {}, "it begins anew"
+        assert store.attempts.evaluations_by_trial(sweep_id) == {}
+        store.attempts.claim(first)
+        assert store.attempts.evaluations(first) == []
+        assert store.attempts.last_evaluations(sweep_id) == {}
+        store.attempts.add_evaluation(first, 2, evaluated(4, 0.4))
+        store.attempts.finish(first, 2, TrialState.COMPLETED, summarize(curve(2.0, 1.0)))
+        assert store.attempts.evaluations(first) == [evaluated(4, 0.4)]
+        assert store.attempts.evaluations(first, 1) == [evaluated(9, 0.9)]
+        assert store.attempts.evaluations_by_trial(sweep_id) == {first: [evaluated(4, 0.4)]}
+        assert store.attempts.last_evaluations(sweep_id) == {first: evaluated(4, 0.4)}
 
     def test_sweeps_of_one_store_do_not_mix(self, store: Store) -> None:
         for accuracy in (0.1, 0.2):
             sweep_id, (first, *_) = added(store)
-            store.claim(first)
-            store.add_evaluation(first, 1, evaluated(1, accuracy))
-        assert store.evaluations_by_trial(sweep_id) == {first: [evaluated(1, 0.2)]}
-        assert store.last_evaluations(sweep_id) == {first: evaluated(1, 0.2)}
+            store.attempts.claim(first)
+            store.attempts.add_evaluation(first, 1, evaluated(1, accuracy))
+        assert store.attempts.evaluations_by_trial(sweep_id) == {first: [evaluated(1, 0.2)]}
+        assert store.attempts.last_evaluations(sweep_id) == {first: evaluated(1, 0.2)}
 
     def test_a_step_has_no_second_one(self, store: Store) -> None:
         _, (first, *_) = added(store)
-        store.claim(first)
-        store.add_evaluation(first, 1, evaluated(1))
+        store.attempts.claim(first)
+        store.attempts.add_evaluation(first, 1, evaluated(1))
         with pytest.raises(StoreError, match=re.escape(f"store {store.name}: ")):
-            store.add_evaluation(first, 1, evaluated(1, 0.9))
-        assert store.evaluations(first) == [evaluated(1)]
+            store.attempts.add_evaluation(first, 1, evaluated(1, 0.9))
+        assert store.attempts.evaluations(first) == [evaluated(1)]
 
     def test_those_of_an_attempt_that_is_not_there_are_refused(self, store: Store) -> None:
         _, (first, *_) = added(store)
         with pytest.raises(StoreError):
-            store.add_evaluation(first, 1, evaluated(1))
+            store.attempts.add_evaluation(first, 1, evaluated(1))
 
     def test_a_sweeps_are_read_by_one_query_however_many_trials_it_has(self, store: Store) -> None:
         sweep_id, trials = added(store, mine(repeats=3))
         for trial in trials:
-            store.claim(trial)
-            store.add_evaluation(trial, 1, evaluated(1))
+            store.attempts.claim(trial)
+            store.attempts.add_evaluation(trial, 1, evaluated(1))
         with statements() as said:
-            assert len(store.evaluations_by_trial(sweep_id)) == len(trials)
+            assert len(store.attempts.evaluations_by_trial(sweep_id)) == len(trials)
         assert len([one for one in said if "evaluation" in one]) == len(said) == 1
         with statements() as said:
-            assert len(store.last_evaluations(sweep_id)) == len(trials)
+            assert len(store.attempts.last_evaluations(sweep_id)) == len(trials)
         assert len([one for one in said if "evaluation" in one]) == len(said) == 1

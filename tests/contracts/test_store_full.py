@@ -49,26 +49,26 @@ def test_a_full_disk_refuses_a_batch_as_a_whole() -> None:
                 connection.execute(f"CREATE TABLESPACE small LOCATION '{disk}'")
                 connection.execute("ALTER TABLE loss_point SET TABLESPACE small")
             spec = parse_spec({"name": "large", "space": {"batch_size": [16]}})
-            sweep = store.add_sweep(spec, plan(spec))
-            (trial,) = [trial.id for trial in store.trials(sweep)]
-            store.claim(trial)
+            sweep = store.sweeps.add(spec, plan(spec))
+            (trial,) = [trial.id for trial in store.trials.of(sweep)]
+            store.attempts.claim(trial)
             points: list[LossPoint] = []
 
             def fill() -> None:
                 for number in range(100):
-                    store.add_points(trial, 1, batch(number))
+                    store.attempts.add_points(trial, 1, batch(number))
                     points.extend(batch(number))
 
             with pytest.raises(StoreError, match="make room on its disk"):
                 fill()
             assert points
-            assert store.points(trial) == points
+            assert store.attempts.points(trial) == points
             subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)
             refused = batch(len(points) // BATCH)
-            store.add_points(trial, 1, refused)
+            store.attempts.add_points(trial, 1, refused)
             points += refused
-            store.finish(trial, 1, TrialState.COMPLETED, summarize(points))
-            assert store.points(trial) == points
+            store.attempts.finish(trial, 1, TrialState.COMPLETED, summarize(points))
+            assert store.attempts.points(trial) == points
             store.close()
             server.stop()
         shutil.rmtree(disk)

@@ -31,16 +31,16 @@ def writers() -> Iterator[Together]:
 
 def added(store: Store, trials: int) -> str:
     spec = parse_spec({"name": "many", "space": {"batch_size": [16, 32]}, "repeats": trials // 2})
-    return store.add_sweep(spec, plan(spec))
+    return store.sweeps.add(spec, plan(spec))
 
 
 def test_of_twenty_claimers_one_gets_each_trial(store: Store, url: str, claimers: Together) -> None:
     sweep = added(store, 60)
-    trials = [trial.id for trial in store.trials(sweep)]
+    trials = [trial.id for trial in store.trials.of(sweep)]
     won = claimers(claim_all, url, trials)
     assert sorted(trial for share in won for trial in share) == sorted(trials)
-    assert {trial.attempt for trial in store.trials(sweep, [TrialState.RUNNING])} == {1}
-    assert [len(store.attempts(trial)) for trial in trials] == [1] * len(trials)
+    assert {trial.attempt for trial in store.trials.of(sweep, [TrialState.RUNNING])} == {1}
+    assert [len(store.attempts.of(trial)) for trial in trials] == [1] * len(trials)
 
 
 class Reader:
@@ -53,12 +53,14 @@ class Reader:
 
     def __call__(self) -> None:
         while not self._stop.is_set():
-            record = self._store.find_sweep(self._sweep)
-            trials = self._store.trials(self._sweep)
-            self._store.candidates(self._sweep, "seconds")
+            record = self._store.sweeps.find(self._sweep)
+            trials = self._store.trials.of(self._sweep)
+            self._store.trials.candidates(self._sweep, "seconds")
             # Points come in batches that are there as a whole, and all of them before their trial ends.
             whole = len(reported(0))
-            assert all(len(self._store.points(t.id)) == whole for t in trials[::8] if t.state is TrialState.COMPLETED)
+            assert all(
+                len(self._store.attempts.points(t.id)) == whole for t in trials[::8] if t.state is TrialState.COMPLETED
+            )
             self.seen.append(record.ended)
         self._store.close()
 
@@ -79,10 +81,10 @@ def test_many_processes_write_to_sqlite_and_a_reader_polls(tmp_path: Path, write
         finally:
             reader.stop()
         reading.result(timeout=60)
-    trials = store.trials(sweep)
+    trials = store.trials.of(sweep)
     assert sorted(trial for share in won for trial in share) == sorted(trial.id for trial in trials)
     assert {(trial.state, trial.attempt) for trial in trials} == {(TrialState.COMPLETED, 1)}
-    assert all(store.points(trial.id) == reported(trial.position) for trial in trials)
+    assert all(store.attempts.points(trial.id) == reported(trial.position) for trial in trials)
     assert reader.seen == sorted(reader.seen)
     store.close()
 
@@ -91,14 +93,14 @@ def test_all_threads_of_a_process_come_to_write(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'sweeper.db'}"
     stores = [open_store(url), open_store(url)]  # the queue is the file's, however often it was opened
     sweep = added(stores[0], 16)
-    trials = [trial.id for trial in stores[0].trials(sweep)]
+    trials = [trial.id for trial in stores[0].trials.of(sweep)]
     for trial in trials:
-        stores[0].claim(trial)
+        stores[0].attempts.claim(trial)
 
     def report(number: int) -> int:
         for step in range(1, 21):
-            stores[number % 2].add_points(trials[number], 1, [LossPoint(step, step, float(step), 1.0)])
-        return len(stores[number % 2].points(trials[number]))
+            stores[number % 2].attempts.add_points(trials[number], 1, [LossPoint(step, step, float(step), 1.0)])
+        return len(stores[number % 2].attempts.points(trials[number]))
 
     with ThreadPoolExecutor(16) as pool:
         assert list(pool.map(report, range(16))) == [20] * 16

@@ -94,11 +94,11 @@ def test_deleting_a_sweep_deletes_all_of_it(url: str) -> None:
     store = open_store(url)
     spec = parse_spec({"name": "mine", "space": {"batch_size": [16]}})
     sweep_id, _ = store.submissions.add("key", "digest", spec, plan(spec))
-    (trial,) = store.trials(sweep_id)
-    store.claim(trial.id)
-    store.assign_gang(trial.id, 1, GangRecord("g", sweep_id, 1, [], [], {}, datetime.now(UTC)), "gang.log")
-    store.add_points(trial.id, 1, [LossPoint(1, 1, 1.0, 1.0)])
-    store.finish(trial.id, 1, TrialState.COMPLETED, summarize([]), phases={"compute": 1.0})
+    (trial,) = store.trials.of(sweep_id)
+    store.attempts.claim(trial.id)
+    store.attempts.assign_gang(trial.id, 1, GangRecord("g", sweep_id, 1, [], [], {}, datetime.now(UTC)), "gang.log")
+    store.attempts.add_points(trial.id, 1, [LossPoint(1, 1, 1.0, 1.0)])
+    store.attempts.finish(trial.id, 1, TrialState.COMPLETED, summarize([]), phases={"compute": 1.0})
     engine = connect(url)
     filled = metadata.sorted_tables
     for beside in ("evaluation", "scheduler"):

@@ -36,7 +36,7 @@ def test_the_password_comes_out_of_the_file(guarded: str, tmp_path: Path) -> Non
     separator = "&" if "?" in guarded else "?"
     store = open_store(f"{guarded}{separator}password_file={file}")
     try:
-        assert store.sweeps() == []
+        assert store.sweeps.all() == []
         assert PASSWORD not in store.name
         used = store.transactions._engine.url
         assert (used.password, "password_file" in used.query) == (PASSWORD, False)

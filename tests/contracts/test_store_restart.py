@@ -40,7 +40,7 @@ def url(server: PostgresServer) -> Iterator[str]:
 
 def added(store: Store, repeats: int) -> str:
     spec = parse_spec({"name": "long", "space": {"batch_size": [16, 32]}, "repeats": repeats})
-    return store.add_sweep(spec, plan(spec))
+    return store.sweeps.add(spec, plan(spec))
 
 
 def curve() -> list[LossPoint]:
@@ -51,41 +51,45 @@ def story(store: Store) -> list[object]:
     """All that writes, once; what each call said."""
     now = datetime(2026, 1, 2, tzinfo=UTC)
     sweep = added(store, 2)
-    me, other = (store.add_scheduler("host", name) for name in ("me", "other"))
-    first, second, third, fourth = [trial.id for trial in store.trials(sweep)]
-    said: list[object] = [store.claim(trial, scheduler_id=me) for trial in (first, second, first)]
-    store.assign_gang(first, 1, GangRecord("gang", sweep, 1, ["a"], [7], {}, now), "gang.log")
-    store.start_attempt(first, 1, 1.0, 2.0, {"device": "cpu"})
+    me, other = (store.leases.begin("host", name) for name in ("me", "other"))
+    first, second, third, fourth = [trial.id for trial in store.trials.of(sweep)]
+    said: list[object] = [store.attempts.claim(trial, scheduler_id=me) for trial in (first, second, first)]
+    store.attempts.assign_gang(first, 1, GangRecord("gang", sweep, 1, ["a"], [7], {}, now), "gang.log")
+    store.attempts.start(first, 1, 1.0, 2.0, {"device": "cpu"})
     for point in (curve()[:2], curve()[2:]):
-        store.add_points(first, 1, point)
-    store.add_evaluation(first, 1, EvaluationRecord(3, 96, 0.3, 1.0, 0.5))
-    store.finish(first, 1, TrialState.COMPLETED, summarize(curve()), phases={"compute": 0.25})
-    store.release(second, 1, "interrupted")
-    said += [store.claim(second, scheduler_id=me), store.claim(third, scheduler_id=other), store.renew_lease(me)]
-    store.finish(second, 2, TrialState.FAILED, summarize([]), reason="no")
-    store.end_lease(other)
-    store.release_left_behind(sweep, lambda _: False)
-    store.try_failed_again(sweep)
-    said.append(len(store.extend(sweep, plan(parse_spec({"name": "more", "space": {"batch_size": [64]}})))))
-    store.ask_to_stop(sweep)
-    said.append(store.claim(fourth))
-    store.forget_stop(sweep)
-    store.add_import("logs", [({"workers": 1}, "a.log", curve(), summarize(curve()))])
-    store.delete_sweep(added(store, 1))
+        store.attempts.add_points(first, 1, point)
+    store.attempts.add_evaluation(first, 1, EvaluationRecord(3, 96, 0.3, 1.0, 0.5))
+    store.attempts.finish(first, 1, TrialState.COMPLETED, summarize(curve()), phases={"compute": 0.25})
+    store.attempts.release(second, 1, "interrupted")
+    said += [
+        store.attempts.claim(second, scheduler_id=me),
+        store.attempts.claim(third, scheduler_id=other),
+        store.leases.renew(me),
+    ]
+    store.attempts.finish(second, 2, TrialState.FAILED, summarize([]), reason="no")
+    store.leases.end(other)
+    store.leases.release_left_behind(sweep, lambda _: False)
+    store.sweeps.try_failed_again(sweep)
+    said.append(len(store.sweeps.extend(sweep, plan(parse_spec({"name": "more", "space": {"batch_size": [64]}})))))
+    store.sweeps.ask_to_stop(sweep)
+    said.append(store.attempts.claim(fourth))
+    store.sweeps.forget_stop(sweep)
+    store.sweeps.add_import("logs", [({"workers": 1}, "a.log", curve(), summarize(curve()))])
+    store.sweeps.delete(added(store, 1))
     return said
 
 
 def all_of(store: Store) -> list[object]:
     """All that a store holds, without its ids and moments."""
     found: list[object] = []
-    for sweep in store.sweeps():
+    for sweep in store.sweeps.all():
         found += [sweep.name, sweep.states, sweep.begun]
-        for trial in store.trials(sweep.id):
+        for trial in store.trials.of(sweep.id):
             found += [trial.parameters, trial.state, trial.reason, trial.attempt, trial.candidate("seconds")[3:]]
-            found += [(a.number, a.state, a.reason, a.gang_id, a.effective, a.log) for a in store.attempts(trial.id)]
+            found += [(a.number, a.state, a.reason, a.gang_id, a.effective, a.log) for a in store.attempts.of(trial.id)]
             for attempt in range(1, trial.attempt + 1):
-                found += store.points(trial.id, attempt), store.evaluations(trial.id, attempt)
-                found.append(store.phases(trial.id, attempt))
+                found += store.attempts.points(trial.id, attempt), store.attempts.evaluations(trial.id, attempt)
+                found.append(store.attempts.phases(trial.id, attempt))
     return found
 
 
@@ -93,8 +97,8 @@ def all_of(store: Store) -> list[object]:
 def test_what_a_lost_connection_leaves_open_is_recorded_once(server: PostgresServer, url: str, arrives: bool) -> None:
     straight = open_store(url)
     said, expected = story(straight), all_of(straight)
-    for sweep in straight.sweeps():
-        straight.delete_sweep(sweep.id)
+    for sweep in straight.sweeps.all():
+        straight.sweeps.delete(sweep.id)
     with cutting(server.socket, arrives=arrives) as way:
         cut = open_store(way.url)
         assert story(cut) == said
@@ -117,10 +121,10 @@ def test_a_scheduler_goes_on_after_a_restart(server: PostgresServer, url: str, e
     watcher = Watcher(at_point=begin)
     Scheduler(store, ScriptedExecutor(), watcher).run(sweep)
     restart.join()
-    trials = store.trials(sweep)
+    trials = store.trials.of(sweep)
     assert {(trial.state, trial.attempt) for trial in trials} == {(TrialState.COMPLETED, 1)}
-    assert all(store.points(trial.id) == [p for t, p in watcher.points if t == trial.id] for trial in trials)
-    assert all(len(store.points(trial.id)) == 3 for trial in trials)
+    assert all(store.attempts.points(trial.id) == [p for t, p in watcher.points if t == trial.id] for trial in trials)
+    assert all(len(store.attempts.points(trial.id)) == 3 for trial in trials)
     store.close()
 
 
@@ -130,15 +134,15 @@ def test_many_go_on_after_a_restart(server: PostgresServer, url: str, end: signa
     sweep = added(store, 30)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(together, run_all, url, sweep)
-        while store.find_sweep(sweep).ended < 5:
+        while store.sweeps.find(sweep).ended < 5:
             assert not running.done()
         server.restart(end)
         won = running.result(timeout=120)
-    trials = store.trials(sweep)
+    trials = store.trials.of(sweep)
     assert sorted(trial for share in won for trial in share) == sorted(trial.id for trial in trials)
     assert {(trial.state, trial.attempt) for trial in trials} == {(TrialState.COMPLETED, 1)}
-    assert all(store.points(trial.id) == reported(trial.position) for trial in trials)
-    assert [len(store.attempts(trial.id)) for trial in trials] == [1] * len(trials)
+    assert all(store.attempts.points(trial.id) == reported(trial.position) for trial in trials)
+    assert [len(store.attempts.of(trial.id)) for trial in trials] == [1] * len(trials)
     store.close()
 
 
@@ -149,5 +153,5 @@ def test_a_server_that_stays_away_is_a_clear_error(monkeypatch: pytest.MonkeyPat
         sweep = added(store, 1)
     for _ in range(3):  # the later ones do not wait any more
         with pytest.raises(StoreError, match="No such file or directory"):
-            store.find_sweep(sweep)
+            store.sweeps.find(sweep)
     store.close()

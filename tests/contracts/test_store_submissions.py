@@ -36,7 +36,7 @@ def test_a_key_has_one_sweep_however_often_it_comes(store: Store) -> None:
         answers = list(pool.map(lambda _: add(store, "a"), range(8)))
     assert len({sweep_id for sweep_id, _ in answers}) == 1
     assert sum(new for _, new in answers) == 1
-    assert len(store.sweeps()) == 1
+    assert len(store.sweeps.all()) == 1
     assert add(store, "b")[0] != answers[0][0]
 
 
@@ -44,7 +44,7 @@ def test_a_key_stands_for_one_spec(store: Store) -> None:
     sweep_id, _ = add(store, "a")
     with pytest.raises(SubmissionError, match=f"key 'a': sweep {sweep_id} was submitted under it, with another spec"):
         add(store, "a", digest="other")
-    assert len(store.sweeps()) == 1
+    assert len(store.sweeps.all()) == 1
 
 
 def test_they_are_kept_in_their_order_with_what_kept_them_from_being_run(store: Store) -> None:
@@ -60,22 +60,22 @@ def test_they_are_kept_in_their_order_with_what_kept_them_from_being_run(store: 
     assert [one.problem for one in store.submissions.all()] == [None] * 3
     assert store.submissions.runnable() == [(sweep_id, True) for sweep_id in ids]
     store.submissions.note_problem(ids[0], PROBLEM)
-    store.ask_to_stop(ids[2])
+    store.sweeps.ask_to_stop(ids[2])
     assert store.submissions.runnable() == [(ids[1], True), (ids[2], False)]
     store.submissions.note_problem(ids[0], None)
-    store.delete_sweep(ids[0])
+    store.sweeps.delete(ids[0])
     assert [one.sweep_id for one in store.submissions.all()] == ids[1:]
-    assert store.submissions.of(store.add_sweep(SPEC, plan(SPEC))) is None
+    assert store.submissions.of(store.sweeps.add(SPEC, plan(SPEC))) is None
 
 
 def test_progress_counts_and_gives_what_is_new(store: Store) -> None:
     sweep_id, _ = add(store, "a")
     assert store.progress.counts(sweep_id) == {(1, TrialState.PENDING): 2, (2, TrialState.PENDING): 2}
-    first, second, *_ = store.trials(sweep_id)
+    first, second, *_ = store.trials.of(sweep_id)
     for trial in (first, second):
-        assert store.claim(trial.id) == 1
+        assert store.attempts.claim(trial.id) == 1
     points = [LossPoint(1, 16, 0.5, 2.0), LossPoint(2, 32, 1.0, math.nan)]
-    store.add_points(first.id, 1, points)
+    store.attempts.add_points(first.id, 1, points)
     assert store.progress.states(sweep_id) == {TrialState.PENDING: 2, TrialState.RUNNING: 2}
     running = store.progress.running(sweep_id)
     assert [(one.trial, one.attempt, one.workers) for one in running] == [(first.id, 1, 1), (second.id, 1, 1)]
@@ -86,7 +86,7 @@ def test_progress_counts_and_gives_what_is_new(store: Store) -> None:
     new = store.progress.points_after({first.id: (1, 1), second.id: (1, 0)})
     assert list(new) == [first.id]
     assert (new[first.id][0].step, math.isnan(new[first.id][0].loss)) == (2, True)
-    store.finish(first.id, 1, TrialState.DIVERGED, summarize(points))
+    store.attempts.finish(first.id, 1, TrialState.DIVERGED, summarize(points))
     (ended,) = store.progress.last_attempts(sweep_id, 10)
     assert (ended.workers, ended.seconds >= 0) == (1, True)
     assert ended.ended_at.tzinfo is not None
@@ -95,5 +95,5 @@ def test_progress_counts_and_gives_what_is_new(store: Store) -> None:
 def test_a_sweep_is_found_by_its_id_as_by_its_name(store: Store) -> None:
     sweep_id, _ = add(store, "a")
     add(store, "b")
-    assert store.find_sweep(sweep_id) == next(one for one in store.sweeps() if one.id == sweep_id)
-    assert store.find_sweep(sweep_id[:6]).id == sweep_id
+    assert store.sweeps.find(sweep_id) == next(one for one in store.sweeps.all() if one.id == sweep_id)
+    assert store.sweeps.find(sweep_id[:6]).id == sweep_id

@@ -32,26 +32,26 @@ class TestViews:
     def test_leaders_are_the_winners_of_the_ranking(self, store: Store) -> None:
         sweep = swept(store)
         for threshold in (None, 0.5, 1.0, 1.8, 3.0):
-            all_of_them = best_per_group(store.candidates(sweep.id, "seconds"), threshold)
+            all_of_them = best_per_group(store.trials.candidates(sweep.id, "seconds"), threshold)
             leaders = best_per_group(store.views.leaders(sweep.id, "seconds", threshold), threshold)
             expected = {group.key["workers"]: group.winner for group in all_of_them if group.winner}
             assert {group.key["workers"]: group.winner for group in leaders} == expected
 
     def test_a_version_changes_with_what_happens(self, store: Store) -> None:
-        sweep = store.find_sweep(submit(store, {"learning_rate": [0.1, 0.2]}))
+        sweep = store.sweeps.find(submit(store, {"learning_rate": [0.1, 0.2]}))
         seen = [store.views.version(sweep.id)]
-        first, second = store.trials(sweep.id)
-        attempt = store.claim(first.id)
+        first, second = store.trials.of(sweep.id)
+        attempt = store.attempts.claim(first.id)
         assert attempt is not None
         seen.append(store.views.version(sweep.id))
-        store.finish(first.id, attempt, TrialState.FAILED, summarize([]))
+        store.attempts.finish(first.id, attempt, TrialState.FAILED, summarize([]))
         seen.append(store.views.version(sweep.id))
-        store.try_failed_again(sweep.id)
-        again = store.claim(first.id)
+        store.sweeps.try_failed_again(sweep.id)
+        again = store.attempts.claim(first.id)
         assert again is not None
-        store.finish(first.id, again, TrialState.FAILED, summarize([]))
+        store.attempts.finish(first.id, again, TrialState.FAILED, summarize([]))
         seen.append(store.views.version(sweep.id))
-        store.give_up(second.id, "why")
+        store.attempts.give_up(second.id, "why")
         seen.append(store.views.version(sweep.id))
         assert len(set(seen)) == len(seen)
         assert store.views.version(sweep.id) == seen[-1]
@@ -70,18 +70,18 @@ class TestViews:
         rest = store.views.trials(sweep.id, order="area", descending=True, first=7)
         assert rest.trials[-1].area_seconds is None
         assert store.views.trials(sweep.id, state=TrialState.DIVERGED).total == 2
-        chosen = [trial.id for trial in store.trials(sweep.id)][3:5]
+        chosen = [trial.id for trial in store.trials.of(sweep.id)][3:5]
         assert [trial.id for trial in store.views.trials(sweep.id, ids=chosen).trials] == chosen
         assert store.views.trials(sweep.id, ids=[]).trials == ()
 
     def test_phases_are_those_of_the_latest_attempts(self, store: Store) -> None:
         sweep = submit(store, {"learning_rate": [0.1, 0.2]})
-        trial, silent = store.trials(sweep)
+        trial, silent = store.trials.of(sweep)
         for seconds in (1.0, 2.0):
-            attempt = store.claim(trial.id)
+            attempt = store.attempts.claim(trial.id)
             assert attempt is not None
-            store.finish(trial.id, attempt, TrialState.FAILED, summarize([]), phases={"compute": seconds})
+            store.attempts.finish(trial.id, attempt, TrialState.FAILED, summarize([]), phases={"compute": seconds})
             if seconds == 1.0:
-                store.try_failed_again(sweep)
+                store.sweeps.try_failed_again(sweep)
         assert store.views.phases([trial.id, silent.id]) == {trial.id: {"compute": 2.0}}
         assert store.views.phases([]) == {}

@@ -59,33 +59,41 @@ def curve(chance: random.Random) -> list[LossPoint]:
 def record(store: Store, seed: int) -> str:
     """A sweep of which trials completed, diverged, failed or wait; some tie. Its id."""
     chance, spec = random.Random(seed), parse_spec(SPEC)
-    sweep = store.add_sweep(spec, plan(spec))
+    sweep = store.sweeps.add(spec, plan(spec))
     tie = curve(random.Random(0))
-    for trial in store.trials(sweep):
+    for trial in store.trials.of(sweep):
         points = tie if chance.random() < 0.1 else curve(chance)
         summary = summarize(points)
         state = TrialState.COMPLETED if summary.finite else TrialState.DIVERGED
         state = chance.choice([state] * 8 + [TrialState.FAILED])
         if chance.random() < 0.05:
             continue
-        store.claim(trial.id)
-        store.add_points(trial.id, 1, points)
-        store.add_evaluation(trial.id, 1, EvaluationRecord(1, 64, number(chance), number(chance), chance.random()))
-        store.finish(trial.id, 1, state, summary, phases={"compute": number(chance)})
+        store.attempts.claim(trial.id)
+        store.attempts.add_points(trial.id, 1, points)
+        store.attempts.add_evaluation(
+            trial.id, 1, EvaluationRecord(1, 64, number(chance), number(chance), chance.random())
+        )
+        store.attempts.finish(trial.id, 1, state, summary, phases={"compute": number(chance)})
     return sweep
 
 
 def told(store: Store, sweep: str) -> str:
     """All that is answered of a sweep, without its id; the text of a float has all its bits."""
-    record = store.find_sweep(sweep)
+    record = store.sweeps.find(sweep)
     answers: list[Any] = [show_answer(store, sweep, order) for order in ("area", "plan", "loss")]
     for over in ("seconds", "images", "steps"):
         answers += [best_answer(store, sweep, threshold=limit, over=over) for limit in (None, 1e-3, 1.8)]
         answers.append(best_answer(store, sweep, by=["learning_rate", "workers"], over=over))
         table = trial_table(store, record, over)
         answers += [repr(table), repr(curve_table(store, table))]
-    for trial in store.trials(sweep):
-        answers.append([repr(store.points(trial.id)), repr(store.evaluations(trial.id)), store.phases(trial.id, 1)])
+    for trial in store.trials.of(sweep):
+        answers.append(
+            [
+                repr(store.attempts.points(trial.id)),
+                repr(store.attempts.evaluations(trial.id)),
+                store.attempts.phases(trial.id, 1),
+            ]
+        )
     return json.dumps(answers, indent=1).replace(sweep, "")
 
 

@@ -51,7 +51,7 @@ def claim_all(url: str, trial_ids: Sequence[str]) -> list[str]:
     """Claim each of the trials in turn; the ids of those that this process got."""
     store = open_store(url)
     _barriers[0]()
-    won = [trial_id for trial_id in trial_ids if store.claim(trial_id) is not None]
+    won = [trial_id for trial_id in trial_ids if store.attempts.claim(trial_id) is not None]
     store.close()
     return won
 
@@ -60,20 +60,20 @@ def run_all(url: str, sweep_id: str) -> list[str]:
     """Claim, report and finish trials until none is left; the ids of those that this process ran."""
     store = open_store(url)
     _barriers[0]()
-    scheduler = store.add_scheduler("host", "process")
+    scheduler = store.leases.begin("host", "process")
     won = []
-    for trial in store.trials(sweep_id):
-        attempt = store.claim(trial.id, scheduler_id=scheduler)
+    for trial in store.trials.of(sweep_id):
+        attempt = store.attempts.claim(trial.id, scheduler_id=scheduler)
         if attempt is None:
             continue
-        store.start_attempt(trial.id, attempt, 0.1, 0.2, {"device": "cpu"})
+        store.attempts.start(trial.id, attempt, 0.1, 0.2, {"device": "cpu"})
         points = reported(trial.position)
         for first in range(0, len(points), len(points) // BATCHES):
-            store.add_points(trial.id, attempt, points[first : first + len(points) // BATCHES])
-            store.renew_lease(scheduler)
-        store.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points), phases={"compute": 1.0})
+            store.attempts.add_points(trial.id, attempt, points[first : first + len(points) // BATCHES])
+            store.leases.renew(scheduler)
+        store.attempts.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points), phases={"compute": 1.0})
         won.append(trial.id)
-    store.end_lease(scheduler)
+    store.leases.end(scheduler)
     store.close()
     return won
 
@@ -88,6 +88,6 @@ def open_and_add(url: str) -> str:
     _barriers[0]()
     store = open_store(url)
     spec = parse_spec({"name": "mine", "space": {"batch_size": [16, 32]}})
-    sweep_id = store.add_sweep(spec, plan(spec))
+    sweep_id = store.sweeps.add(spec, plan(spec))
     store.close()
     return sweep_id

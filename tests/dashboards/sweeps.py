@@ -37,7 +37,7 @@ def diverging() -> list[LossPoint]:
 def evaluated(store: Store, trial_id: str, *accuracies: float) -> None:
     """Evaluations of a trial's first attempt, after each second step of 64 images and half a second."""
     for step, accuracy in zip(range(2, 2 + 2 * len(accuracies), 2), accuracies, strict=True):
-        store.add_evaluation(trial_id, 1, EvaluationRecord(step, 64 * step, step / 4, 1.0, accuracy))
+        store.attempts.add_evaluation(trial_id, 1, EvaluationRecord(step, 64 * step, step / 4, 1.0, accuracy))
 
 
 def submit(store: Store, space: Mapping[str, Any], *, name: str = "sweep", repeats: int = 1, **objective: Any) -> str:
@@ -50,24 +50,24 @@ def submit(store: Store, space: Mapping[str, Any], *, name: str = "sweep", repea
         "repeats": repeats,
     }
     spec = parse_spec(written)
-    return store.add_sweep(spec, plan(spec, first_points))
+    return store.sweeps.add(spec, plan(spec, first_points))
 
 
 def end(store: Store, trial: TrialRecord, result: Result) -> None:
     """Run a trial to its end, or only start it where the result is the state RUNNING."""
     if result is None:
         return
-    attempt = store.claim(trial.id)
+    attempt = store.attempts.claim(trial.id)
     assert attempt is not None
     if result is TrialState.RUNNING:
         return
     if isinstance(result, TrialState):
-        store.finish(trial.id, attempt, result, summarize([]))
+        store.attempts.finish(trial.id, attempt, result, summarize([]))
         return
-    store.add_points(trial.id, attempt, result)
+    store.attempts.add_points(trial.id, attempt, result)
     summary = summarize(result)
     state = TrialState.COMPLETED if summary.finite else TrialState.DIVERGED
-    store.finish(trial.id, attempt, state, summary)
+    store.attempts.finish(trial.id, attempt, state, summary)
 
 
 def run(
@@ -81,9 +81,9 @@ def run(
 ) -> SweepRecord:
     """A sweep over `space` in which each trial ends as `result` says."""
     sweep_id = submit(store, space, name=name, repeats=repeats, **objective)
-    for trial in store.trials(sweep_id):
+    for trial in store.trials.of(sweep_id):
         end(store, trial, result(trial))
-    return store.find_sweep(sweep_id)
+    return store.sweeps.find(sweep_id)
 
 
 def add_published(store: Store, path: Path) -> SweepRecord:
@@ -101,18 +101,18 @@ def add_published(store: Store, path: Path) -> SweepRecord:
         "workers": [1, 2, 4, 8],
     }
     sweep_id = submit(store, space, name="cifar10-alexnet", threshold=1.8)
-    for trial in store.trials(sweep_id):
+    for trial in store.trials.of(sweep_id):
         at = trial.parameters
         row = published.get((str(at["workers"]), str(at["batch_size"]), str(at["learning_rate"])))
         if row is None or not row["area"]:
             end(store, trial, diverging())
             continue
-        attempt = store.claim(trial.id)
+        attempt = store.attempts.claim(trial.id)
         assert attempt is not None
         rank = row["min_loss_rank"]
         minimum = 1.2 + int(rank) * 0.02 if rank else 1.9
-        store.finish(trial.id, attempt, TrialState.COMPLETED, published_summary(float(row["area"]), minimum))
-    return store.find_sweep(sweep_id)
+        store.attempts.finish(trial.id, attempt, TrialState.COMPLETED, published_summary(float(row["area"]), minimum))
+    return store.sweeps.find(sweep_id)
 
 
 def published_summary(area_seconds: float, minimum_loss: float) -> CurveSummary:

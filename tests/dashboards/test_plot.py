@@ -22,13 +22,13 @@ def sweep(store: Store) -> SweepRecord:
     """Four trials on two worker counts."""
     space = {"learning_rate": [0.1, 0.5], "workers": [1, 2]}
     sweep_id = submit(store, space, name="two by two")
-    for trial in store.trials(sweep_id):
-        points, attempt = curve(4.0 / trial.workers, 1.5), store.claim(trial.id)
+    for trial in store.trials.of(sweep_id):
+        points, attempt = curve(4.0 / trial.workers, 1.5), store.attempts.claim(trial.id)
         assert attempt is not None
-        store.add_points(trial.id, attempt, points)
-        store.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points), phases={"compute": 1.0})
-    swept = store.find_sweep(sweep_id)
-    for trial in store.trials(swept.id):
+        store.attempts.add_points(trial.id, attempt, points)
+        store.attempts.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points), phases={"compute": 1.0})
+    swept = store.sweeps.find(sweep_id)
+    for trial in store.trials.of(swept.id):
         evaluated(store, trial.id, 0.5, 0.75)
     return swept
 

@@ -40,7 +40,7 @@ def curves_plot(store: Store, table: TrialTable, chosen: Sequence[str]) -> dict[
     live: dict[str, Any] = {}
     losses: list[float] = []
     for place, trial in enumerate(trials):
-        points = store.points(trial.id)
+        points = store.attempts.points(trial.id)
         losses += [point.loss for point in points if math.isfinite(point.loss)]
         live[trial.id] = {
             "line": len(lines),
@@ -69,11 +69,11 @@ def curves_plot(store: Store, table: TrialTable, chosen: Sequence[str]) -> dict[
 
 def _chosen(store: Store, table: TrialTable, chosen: Sequence[str]) -> list[TrialRecord]:
     if chosen:
-        found = [store.find_trial(trial_id) for trial_id in chosen]
+        found = [store.trials.find(trial_id) for trial_id in chosen]
         return [trial for trial in found if trial.sweep_id == table.sweep]
     best = [group.best.trial for group in table.groups if group.best][:_MOST_GROUPS]
     running = [row.trial for row in store.progress.running(table.sweep)][:_MOST_RUNNING]
-    return [store.find_trial(trial_id) for trial_id in dict.fromkeys([*best, *running])]
+    return [store.trials.find(trial_id) for trial_id in dict.fromkeys([*best, *running])]
 
 
 def _varied(trials: Sequence[TrialRecord]) -> list[str]:

@@ -33,7 +33,7 @@ def result(trial: TrialRecord) -> Result:
 @pytest.fixture
 def sweep(store: Store) -> SweepRecord:
     found = run(store, SPACE, result, name=NAME)
-    evaluated(store, store.trials(found.id)[0].id, 0.5, 0.75)
+    evaluated(store, store.trials.of(found.id)[0].id, 0.5, 0.75)
     return found
 
 
@@ -108,7 +108,7 @@ def test_a_sweep_is_submitted_once_for_each_key(client: TestClient, store: Store
     assert client.post("/api/v1/sweeps", json={"spec": SPEC}).json()["sweep"] != first.json()["sweep"]
     shown = client.get(f"/api/v1/sweeps/{first.json()['sweep']}").json()
     assert (shown["name"], shown["state"], shown["submitted"], shown["problem"]) == (NAME, "pending", True, None)
-    assert shown["spec"] == store.find_sweep(shown["sweep"]).spec.written
+    assert shown["spec"] == store.sweeps.find(shown["sweep"]).spec.written
 
 
 def test_code_is_run_only_where_the_server_was_started_so(store: Store) -> None:
@@ -129,7 +129,7 @@ def test_a_problem_is_shown_until_the_sweep_is_to_be_tried_again(client: TestCli
 def test_stop_cancels_what_waits(client: TestClient, store: Store) -> None:
     sweep_id = client.post("/api/v1/sweeps", json={"spec": SPEC}).json()["sweep"]
     assert client.post(f"/api/v1/sweeps/{sweep_id}/stop").json() == {"sweep": sweep_id, "cancelled": 1, "running": 0}
-    assert store.find_sweep(sweep_id).states == {TrialState.CANCELLED: 1}
+    assert store.sweeps.find(sweep_id).states == {TrialState.CANCELLED: 1}
     shown = client.get(f"/api/v1/sweeps/{sweep_id}").json()
     assert (shown["stopped"], shown["state"]) == (True, "completed")
 
@@ -137,7 +137,7 @@ def test_stop_cancels_what_waits(client: TestClient, store: Store) -> None:
 def test_a_trial_and_its_curve_with_losses_that_are_no_numbers(client: TestClient, store: Store) -> None:
     losses = [2.0, math.inf, -math.inf, math.nan]
     sweep = run(store, {"learning_rate": [0.1]}, lambda _: [LossPoint(i, i, i / 2, x) for i, x in enumerate(losses, 1)])
-    (trial,) = store.trials(sweep.id)
+    (trial,) = store.trials.of(sweep.id)
     shown = client.get(f"/api/v1/trials/{trial.id}").json()
     assert (shown["state"], shown["sweep"], shown["config"]["model"]) == ("diverged", sweep.id, "neuron")
     assert [attempt["state"] for attempt in shown["attempts"]] == ["diverged"]
@@ -158,4 +158,4 @@ def test_health_and_metrics(client: TestClient, sweep: SweepRecord, store: Store
     text = client.get("/metrics").text
     assert 'sweeper_trials{state="diverged"} 1.0' in text
     assert 'sweeper_sweeps{state="completed"} 1.0' in text
-    assert store.find_sweep(sweep.id).state == "completed"
+    assert store.sweeps.find(sweep.id).state == "completed"

@@ -83,7 +83,7 @@ def test_settings_that_a_group_lacks_are_cells_that_have_not_run(store: Store) -
         ({"workers": workers, "batch_size": size, "learning_rate": 0.1}, "a.log", points, summarize(points))
         for workers, size in ((1, 16), (1, 32), (2, 32))
     ]
-    _, two = grids(trial_table(store, store.find_sweep(store.add_import("logs", given))))
+    _, two = grids(trial_table(store, store.sweeps.find(store.sweeps.add_import("logs", given))))
     assert [line[0].outcome for line in two.cells] == [Outcome.NO_RESULT, Outcome.QUALIFIED]
     assert two.cells[0][0].count == 0
 
@@ -131,7 +131,7 @@ def test_a_missing_setting_is_an_error_with_its_remedy(store: Store, given: dict
     points = curve(2.0, 1.5)
     whole = {"workers": 1, "batch_size": 16, "learning_rate": 0.1}
     curves = [(parameters, "a.log", points, summarize(points)) for parameters in (whole, {"workers": 1, **given})]
-    sweep = store.find_sweep(store.add_import("logs", curves))
+    sweep = store.sweeps.find(store.sweeps.add_import("logs", curves))
     with pytest.raises(FigureError, match=f"a heatmap needs {missing}, which 1 of 2 trials lack") as caught:
         grids(trial_table(store, sweep))
     assert f"--set {missing}=VALUE" in caught.value.remedy

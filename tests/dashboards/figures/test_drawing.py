@@ -143,7 +143,7 @@ def test_curves_show_winner_threshold_and_who_has_none(store: Store, sweep: Swee
 
 
 def test_accuracies_show_the_best_trials_and_who_was_not_evaluated(store: Store, sweep: SweepRecord) -> None:
-    for trial in store.trials(sweep.id):
+    for trial in store.trials.of(sweep.id):
         if trial.workers != 1:
             evaluated(store, trial.id, 0.25, 0.5, 0.375 if trial.workers == 2 else 0.125)
     figure = draw_accuracy(accuracy_table(store, trial_table(store, sweep)))
@@ -164,7 +164,7 @@ def test_accuracies_show_the_best_trials_and_who_was_not_evaluated(store: Store,
 
 
 def test_a_group_looks_the_same_among_accuracies_as_among_curves(store: Store, sweep: SweepRecord) -> None:
-    for trial in store.trials(sweep.id):
+    for trial in store.trials.of(sweep.id):
         evaluated(store, trial.id, 0.25, 0.5)
     table = trial_table(store, sweep)
     accuracies = draw_accuracy(accuracy_table(store, table)).axes[0].lines
@@ -223,7 +223,7 @@ def test_too_many_groups_are_an_error(store: Store, draw: Any) -> None:
 @pytest.mark.parametrize("kind", ["heatmap", "histogram", "curves", "accuracy"])
 def test_any_name_is_drawn_as_it_is_and_without_a_warning(store: Store, sweep: SweepRecord, kind: str) -> None:
     table = trial_table(store, sweep)
-    evaluated(store, store.trials(sweep.id)[0].id, 0.5)
+    evaluated(store, store.trials.of(sweep.id)[0].id, 0.5)
     before = dict(matplotlib.rcParams)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

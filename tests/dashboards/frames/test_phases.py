@@ -18,23 +18,23 @@ from tests.dashboards.sweeps import curve, run, submit
 def phased(store: Store) -> str:
     """Two rates on two worker counts; the second rate is better, and on two workers derived."""
     sweep = submit(store, {"learning_rate": [0.1, 0.5], "workers": [1, 2, 4]}, name="日本 <b>")
-    trials = store.trials(sweep)
+    trials = store.trials.of(sweep)
     for trial in trials:
         if trial.workers == 4:
             continue
-        attempt = store.claim(trial.id)
+        attempt = store.attempts.claim(trial.id)
         assert attempt is not None
         points = curve(4.0 - 2 * trial.parameters["learning_rate"], 1.5)
-        store.add_points(trial.id, attempt, points)
+        store.attempts.add_points(trial.id, attempt, points)
         source = trials[0].id if trial.workers == 2 and trial.parameters["learning_rate"] == 0.5 else None
         phases = {} if source else {"zeta": 0.5, "gather": 1.0, "compute": trial.parameters["learning_rate"]}
         state = TrialState.COMPLETED
-        store.finish(trial.id, attempt, state, summarize(points), phases=phases, derived_from=source)
+        store.attempts.finish(trial.id, attempt, state, summarize(points), phases=phases, derived_from=source)
     return sweep
 
 
 def test_each_group_has_the_phases_of_its_best_trial_that_ran_itself(store: Store) -> None:
-    table = phase_table(store, trial_table(store, store.find_sweep(phased(store))))
+    table = phase_table(store, trial_table(store, store.sweeps.find(phased(store))))
     assert table.phases == ("compute", "gather", "zeta")
     assert [dict(row.seconds) for row in table.rows] == [
         {"compute": 0.5, "gather": 1.0, "zeta": 0.5},
@@ -49,7 +49,7 @@ def test_each_group_has_the_phases_of_its_best_trial_that_ran_itself(store: Stor
 
 
 def test_the_figure_tells_shares_and_what_is_missing(store: Store) -> None:
-    figure = draw_phases(phase_table(store, trial_table(store, store.find_sweep(phased(store)))))
+    figure = draw_phases(phase_table(store, trial_table(store, store.sweeps.find(phased(store)))))
     texts = [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
     assert {"25%", "50%", "2.000 s", "1.600 s", "no phases recorded", "1 worker"} <= set(texts)
 

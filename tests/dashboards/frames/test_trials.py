@@ -74,7 +74,7 @@ def test_a_row_holds_what_the_trial_came_to(store: Store, sweep: SweepRecord) ->
 
 def test_rows_lists_every_trial_once(store: Store, sweep: SweepRecord) -> None:
     rows = trial_table(store, sweep).rows
-    assert sorted(row.trial for row in rows) == sorted(trial.id for trial in store.trials(sweep.id))
+    assert sorted(row.trial for row in rows) == sorted(trial.id for trial in store.trials.of(sweep.id))
 
 
 def test_threshold_and_axis_may_be_others_than_the_sweeps(store: Store, sweep: SweepRecord) -> None:
@@ -142,8 +142,8 @@ def test_a_global_batch_size_is_named_so(store: Store) -> None:
 def imported(store: Store, *parameters: dict[str, Any], images: bool = True) -> SweepRecord:
     """An imported sweep with one curve for each set of parameters."""
     points = [LossPoint(i, 64 * i if images else None, float(i), 2.0 - i / 10) for i in range(1, 5)]
-    return store.find_sweep(
-        store.add_import("logs", [(given, "a.log", points, summarize(points)) for given in parameters])
+    return store.sweeps.find(
+        store.sweeps.add_import("logs", [(given, "a.log", points, summarize(points)) for given in parameters])
     )
 
 
@@ -168,7 +168,7 @@ def test_no_area_over_the_axis_is_an_error_that_names_the_axes_there_are(store: 
 
 def test_a_sweep_without_trials_is_an_error(store: Store) -> None:
     with pytest.raises(FigureError, match="has no trials"):
-        trial_table(store, store.find_sweep(store.add_import("empty", [])))
+        trial_table(store, store.sweeps.find(store.sweeps.add_import("empty", [])))
 
 
 def test_tables_read_no_points(store: Store, sweep: SweepRecord, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ def test_curves_are_the_winners_or_the_nearest(store: Store, sweep: SweepRecord)
     assert (waiting.trial, waiting.losses) == (None, ())
     assert won.trial == won.group.winner
     assert won.trial is not None
-    points = store.points(won.trial.trial)
+    points = store.attempts.points(won.trial.trial)
     assert won.positions == tuple(point.seconds for point in points)
     assert won.losses == tuple(point.loss for point in points)
     assert above.trial is not None
@@ -215,14 +215,14 @@ def test_a_curve_that_does_not_say_its_images_is_an_error(store: Store) -> None:
     whole = [LossPoint(i, 64 * i, float(i), 2.0 - i / 10) for i in range(1, 5)]
     bare = [LossPoint(p.step, None, p.seconds, p.loss) for p in whole]
     given = [({"workers": 1}, "a", whole, summarize(whole)), ({"workers": 2}, "b", bare, summarize(bare))]
-    sweep = store.find_sweep(store.add_import("logs", given))
+    sweep = store.sweeps.find(store.sweeps.add_import("logs", given))
     with pytest.raises(FigureError, match="does not say its images; use --over seconds or steps"):
         curve_table(store, trial_table(store, sweep, "images"))
 
 
 def test_accuracies_are_those_of_the_trials_whose_curves_are_drawn(store: Store, sweep: SweepRecord) -> None:
     table = trial_table(store, sweep)
-    for trial in store.trials(sweep.id):
+    for trial in store.trials.of(sweep.id):
         if trial.attempt:
             evaluated(store, trial.id, 0.1, trial.position / 100)
     rows = accuracy_table(store, table).rows
@@ -237,7 +237,7 @@ def test_accuracies_are_those_of_the_trials_whose_curves_are_drawn(store: Store,
 @pytest.mark.parametrize(("over", "expected"), [("steps", (2.0, 4.0)), ("images", (128.0, 256.0))])
 def test_accuracies_are_over_the_tables_axis(store: Store, over: str, expected: tuple[float, ...]) -> None:
     sweep = run(store, {"learning_rate": [0.1]}, lambda _: curve(1.0, 1.0), over=over)
-    evaluated(store, store.trials(sweep.id)[0].id, 0.5, 0.6)
+    evaluated(store, store.trials.of(sweep.id)[0].id, 0.5, 0.6)
     (row,) = accuracy_table(store, trial_table(store, sweep)).rows
     assert row.positions == expected
 
@@ -263,11 +263,11 @@ def test_a_sweep_without_evaluations_is_an_error_that_says_how_to_get_some(store
 
 def test_evaluations_of_trials_that_still_run_are_drawn_once_one_has_ended(store: Store) -> None:
     sweep = run(store, {"learning_rate": [0.1]}, lambda _: TrialState.RUNNING)
-    (trial,) = store.trials(sweep.id)
+    (trial,) = store.trials.of(sweep.id)
     evaluated(store, trial.id, 0.5)
     with pytest.raises(FigureError, match="wait until a trial has ended"):
         accuracy_table(store, trial_table(store, sweep))
-    store.finish(trial.id, 1, TrialState.COMPLETED, summarize(curve(1.0, 1.0)))
+    store.attempts.finish(trial.id, 1, TrialState.COMPLETED, summarize(curve(1.0, 1.0)))
     assert accuracy_table(store, trial_table(store, sweep)).rows[0].accuracies == (0.5,)
 
 
@@ -275,7 +275,7 @@ def test_oversubscribed_trials_are_shown_and_not_ranked_by_their_times_unless_as
     store: Store, sweep: SweepRecord
 ) -> None:
     (winner,) = [row for row in trial_table(store, sweep).rows if row.winner]
-    store.assign_gang(winner.trial, 1, gang_of(sweep), "log", oversubscribed=True)
+    store.attempts.assign_gang(winner.trial, 1, gang_of(sweep), "log", oversubscribed=True)
     table = trial_table(store, sweep)
     assert settings(table) == [None, (16, 0.1), None]
     (shown,) = [row for row in table.rows if row.trial == winner.trial]
@@ -286,8 +286,8 @@ def test_oversubscribed_trials_are_shown_and_not_ranked_by_their_times_unless_as
 
 def test_where_all_are_oversubscribed_the_error_names_what_can_be_shown(store: Store) -> None:
     sweep = run(store, {"batch_size": [16]}, lambda _: curve(1.0, 1.0))
-    (trial,) = store.trials(sweep.id)
-    store.assign_gang(trial.id, 1, gang_of(sweep), "log", oversubscribed=True)
+    (trial,) = store.trials.of(sweep.id)
+    store.attempts.assign_gang(trial.id, 1, gang_of(sweep), "log", oversubscribed=True)
     with pytest.raises(FigureError, match="use --over images or --over steps or --oversubscribed"):
         trial_table(store, sweep)
 

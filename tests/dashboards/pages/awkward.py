@@ -32,15 +32,15 @@ def awkward(store: Store, folder: Path) -> SweepRecord:
             "resources": {"dollars_per_worker_hour": 2.5},
         }
     )
-    sweep = store.add_sweep(spec, plan(spec))
+    sweep = store.sweeps.add(spec, plan(spec))
     log = folder / "0123abcd" / "0123abcd-456789ab-1.log"
     log.parent.mkdir(exist_ok=True)
     log.write_text(f"rank 0: {HOSTILE}\n" * 3)
-    trials = store.trials(sweep)
+    trials = store.trials.of(sweep)
     for number, trial in enumerate(trials):
         if number < len(trials) - 1:
             _run(store, trial, number, trials[0].id, log)
-    return store.find_sweep(sweep)
+    return store.sweeps.find(sweep)
 
 
 def points(trial: TrialRecord, count: int = 60) -> list[LossPoint]:
@@ -60,14 +60,14 @@ def points(trial: TrialRecord, count: int = 60) -> list[LossPoint]:
 
 def begin(store: Store, trial: TrialRecord, log: Path) -> int:
     """Claim a trial, on a gang of its own."""
-    attempt = store.claim(trial.id)
+    attempt = store.attempts.claim(trial.id)
     assert attempt is not None
     ranks = trial.workers
     gang = GangRecord(
         f"g-{trial.id}", trial.sweep_id, ranks, ["node-1"] * ranks, [1] * ranks, {"torch": "2.9"}, datetime.now(UTC)
     )
-    store.assign_gang(trial.id, attempt, gang, str(log))
-    store.start_attempt(trial.id, attempt, 0.4, 0.1, {"batch_size": trial.parameters["batch_size"], "device": "cpu"})
+    store.attempts.assign_gang(trial.id, attempt, gang, str(log))
+    store.attempts.start(trial.id, attempt, 0.4, 0.1, {"batch_size": trial.parameters["batch_size"], "device": "cpu"})
     return attempt
 
 
@@ -76,20 +76,22 @@ def _run(store: Store, trial: TrialRecord, number: int, first: str, log: Path) -
     curve = points(trial)
     if number == 9:
         reason = f"rank 1 was killed {HOSTILE}"
-        store.finish(trial.id, attempt, TrialState.FAILED, summarize([]), reason=reason, traceback=f"Error: {HOSTILE}")
+        store.attempts.finish(
+            trial.id, attempt, TrialState.FAILED, summarize([]), reason=reason, traceback=f"Error: {HOSTILE}"
+        )
         return
     pruned = number == 7
     curve = curve[:20] if pruned or number == 22 else curve
-    store.add_points(trial.id, attempt, curve)
+    store.attempts.add_points(trial.id, attempt, curve)
     if number == 22:
         return
     summary = summarize(curve)
     state = TrialState.PRUNED if pruned else TrialState.COMPLETED if summary.finite else TrialState.DIVERGED
     for point in curve[::20]:
-        store.add_evaluation(
+        store.attempts.add_evaluation(
             trial.id, attempt, EvaluationRecord(point.step, point.images or 0, point.seconds, 1.0, 0.5)
         )
-    store.finish(
+    store.attempts.finish(
         trial.id,
         attempt,
         state,

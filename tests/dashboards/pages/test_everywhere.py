@@ -18,8 +18,8 @@ PAGES: dict[str, Callable[[SweepRecord, Store], str]] = {
     "sweeps": lambda _sweep, _store: "/",
     "sweep": lambda sweep, _: f"/sweeps/{sweep.id}?section=heatmap",
     "trials": lambda sweep, _: f"/sweeps/{sweep.id}/trials?workers=2",
-    "failed": lambda sweep, store: f"/trials/{store.trials(sweep.id, [TrialState.FAILED])[0].id}",
-    "diverged": lambda sweep, store: f"/trials/{store.trials(sweep.id, [TrialState.DIVERGED])[0].id}",
+    "failed": lambda sweep, store: f"/trials/{store.trials.of(sweep.id, [TrialState.FAILED])[0].id}",
+    "diverged": lambda sweep, store: f"/trials/{store.trials.of(sweep.id, [TrialState.DIVERGED])[0].id}",
     "compare": lambda sweep, _: f"/compare?a={sweep.id}&b={sweep.id}",
 }
 

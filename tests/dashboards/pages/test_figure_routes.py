@@ -86,7 +86,7 @@ def test_a_view_is_that_of_the_command_line(client: TestClient, sweep: SweepReco
 def test_curves_are_of_the_chosen_trials_and_mark_what_is_not_finite(
     client: TestClient, store: Store, sweep: SweepRecord
 ) -> None:
-    diverged = next(trial for trial in store.trials(sweep.id) if trial.state.value == "diverged")
+    diverged = next(trial for trial in store.trials.of(sweep.id) if trial.state.value == "diverged")
     where = f"/sweeps/{sweep.id}/figures/curves.json"
     panel = client.get(where, params={"trials": diverged.id}).json()["panels"][0]
     line, crosses = panel["data"]
@@ -96,13 +96,13 @@ def test_curves_are_of_the_chosen_trials_and_mark_what_is_not_finite(
         diverged.id: {"line": 0, "attempt": 1, "step": 60, "per_second": pytest.approx(2.5 / 3600)}
     }
     every = client.get(where).json()["panels"][0]["live"]["trials"]
-    running = [trial.id for trial in store.trials(sweep.id) if trial.state.value == "running"]
+    running = [trial.id for trial in store.trials.of(sweep.id) if trial.state.value == "running"]
     assert set(running) < set(every)
 
 
 def test_files_of_curves_are_of_the_chosen_trials_too(client: TestClient, store: Store, sweep: SweepRecord) -> None:
     where = f"/sweeps/{sweep.id}/figures/curves"
-    running = next(trial for trial in store.trials(sweep.id) if trial.state.value == "running")
+    running = next(trial for trial in store.trials.of(sweep.id) if trial.state.value == "running")
     table = list(csv.reader(io.StringIO(client.get(f"{where}.csv", params={"trials": running.id}).text)))
     assert {line[1] for line in table[1:]} == {running.id}
     assert len(table) == 21
@@ -110,7 +110,7 @@ def test_files_of_curves_are_of_the_chosen_trials_too(client: TestClient, store:
     best = client.get(f"/sweeps/{sweep.id}/figures/accuracy.csv").text.splitlines()[1].split(",")[1]
     accuracies = client.get(f"/sweeps/{sweep.id}/figures/accuracy.svg", params={"trials": best}).text
     assert "accuracy on the test set of chosen trials" in accuracies
-    failed = next(trial for trial in store.trials(sweep.id) if trial.state.value == "failed")
+    failed = next(trial for trial in store.trials.of(sweep.id) if trial.state.value == "failed")
     assert client.get(f"{where}.png", params={"trials": failed.id}).status_code == 404
     assert client.get(f"{where}.png", params={"trials": "no-such"}).status_code == 404
 
@@ -119,8 +119,8 @@ def test_figures_are_made_anew_when_a_trial_has_ended(client: TestClient, store:
     where = f"/sweeps/{sweep.id}/figures/heatmap.json"
     first = client.get(where).json()
     assert client.get(where).json() == first
-    running = next(trial for trial in store.trials(sweep.id) if trial.state.value == "running")
-    store.finish(running.id, 1, TrialState.COMPLETED, summarize(store.points(running.id)))
+    running = next(trial for trial in store.trials.of(sweep.id) if trial.state.value == "running")
+    store.attempts.finish(running.id, 1, TrialState.COMPLETED, summarize(store.attempts.points(running.id)))
     assert client.get(where).json() != first
 
 

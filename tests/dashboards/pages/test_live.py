@@ -17,7 +17,7 @@ LENGTH = "document.querySelector('#curves .js-plotly-plot').data.at({line}).x.le
 
 def test_points_progress_and_the_best_come_by_themselves(look: Open, store: Store, tmp_path: Path) -> None:
     sweep = awkward(store, tmp_path)
-    (running,) = store.trials(sweep.id, [TrialState.RUNNING])
+    (running,) = store.trials.of(sweep.id, [TrialState.RUNNING])
     page = look(f"/sweeps/{sweep.id}")
     page.locator("#curves").scroll_into_view_if_needed()
     expect(page.locator("#curves .js-plotly-plot")).to_be_visible(timeout=30_000)
@@ -26,11 +26,11 @@ def test_points_progress_and_the_best_come_by_themselves(look: Open, store: Stor
     assert page.evaluate(LENGTH.format(line=line)) == 20
     expect(page.locator("#running")).to_have_text("1 running now")
     new = [LossPoint(step, 100 * step, step / running.workers, 0.4) for step in range(21, 41)]
-    store.add_points(running.id, 1, new)
+    store.attempts.add_points(running.id, 1, new)
     while page.evaluate(LENGTH.format(line=line)) != 40:
         page.wait_for_timeout(50)
-    store.finish(running.id, 1, TrialState.COMPLETED, summarize(store.points(running.id)))
-    ended = store.find_sweep(sweep.id).ended
+    store.attempts.finish(running.id, 1, TrialState.COMPLETED, summarize(store.attempts.points(running.id)))
+    ended = store.sweeps.find(sweep.id).ended
     expect(page.locator("#counts")).to_contain_text(f"{ended} of {sweep.total} ended")
 
 
@@ -49,14 +49,14 @@ def test_a_lost_connection_is_told_and_mended(browser: Browser, store: Store, tm
 
 def test_what_happened_while_the_connection_was_lost_is_shown(browser: Browser, store: Store, tmp_path: Path) -> None:
     sweep = awkward(store, tmp_path)
-    (running,) = store.trials(sweep.id, [TrialState.RUNNING])
+    (running,) = store.trials.of(sweep.id, [TrialState.RUNNING])
     page = browser.new_page()
     with served(application(store)) as address:
         page.goto(f"{address}/sweeps/{sweep.id}")
         expect(page.locator("#running")).to_have_text("1 running now")
     points = [LossPoint(step, 100 * step, step / 1e6, 0.01) for step in range(21, 23)]
-    store.add_points(running.id, 1, points)
-    store.finish(running.id, 1, TrialState.COMPLETED, summarize(points))  # the best of its group now
+    store.attempts.add_points(running.id, 1, points)
+    store.attempts.finish(running.id, 1, TrialState.COMPLETED, summarize(points))  # the best of its group now
     with served(application(store), int(address.rpartition(":")[2])):
         expect(page.locator(f'#best a[href="/trials/{running.id}"]')).to_be_visible(timeout=30_000)
     page.close()
@@ -66,5 +66,5 @@ def test_a_fault_of_the_server_is_shown_in_its_words(look: Open, store: Store, t
     sweep = awkward(store, tmp_path)
     page = look(f"/sweeps/{sweep.id}")
     expect(page.locator("#running")).to_have_text("1 running now")
-    store.delete_sweep(sweep.id)
+    store.sweeps.delete(sweep.id)
     expect(page.locator("#status.fault")).to_contain_text("no such sweep")

@@ -20,12 +20,12 @@ def sweep(store: Store, tmp_path: Path) -> SweepRecord:
 
 def one(store: Store, sweep: SweepRecord, state: TrialState) -> TrialRecord:
     """The first trial in a state."""
-    return store.trials(sweep.id, [state])[0]
+    return store.trials.of(sweep.id, [state])[0]
 
 
 def test_trials_are_sorted_and_chosen(look: Open, store: Store, sweep: SweepRecord) -> None:
     page = look(f"/sweeps/{sweep.id}/trials?workers=2&state=completed")
-    found = [t for t in store.trials(sweep.id, [TrialState.COMPLETED]) if t.workers == 2]
+    found = [t for t in store.trials.of(sweep.id, [TrialState.COMPLETED]) if t.workers == 2]
     expect(page.locator("tbody tr")).to_have_count(len(found))
     page.get_by_role("link", name="area").click()
     expect(page.locator("th[aria-sort=ascending]")).to_have_text("area")
@@ -55,7 +55,7 @@ def test_a_diverged_trial_tells_its_losses(look: Open, store: Store, sweep: Swee
 
 def test_a_pruned_trial_names_its_rival(look: Open, store: Store, sweep: SweepRecord) -> None:
     page = look(f"/trials/{one(store, sweep, TrialState.PRUNED).id}")
-    rival = store.trials(sweep.id)[0].id
+    rival = store.trials.of(sweep.id)[0].id
     page.locator(".reason a", has_text=rival).first.click()
     expect(page.locator("h1")).to_have_text(f"Trial {rival}")
 
@@ -70,7 +70,7 @@ def test_a_failed_trial_has_its_traceback_and_log_as_text(look: Open, store: Sto
 
 
 def test_a_derived_trial_names_its_source(look: Open, store: Store, sweep: SweepRecord) -> None:
-    derived = next(trial for trial in store.trials(sweep.id) if trial.derived_from)
+    derived = next(trial for trial in store.trials.of(sweep.id) if trial.derived_from)
     expect(look(f"/trials/{derived.id}").locator("main")).to_contain_text(f"those of trial {derived.derived_from}")
 
 

@@ -77,7 +77,7 @@ def test_its_own_names_are_taken(client: TestClient, host: str) -> None:
 def test_another_sites_page_cannot_submit(client: TestClient, store: Store, headers: dict[str, str]) -> None:
     answer = client.post("/api/v1/sweeps", json={"spec": SPEC}, headers=headers)
     assert "another site's" in refused(answer, 403, "origin")
-    assert store.sweeps() == []
+    assert store.sweeps.all() == []
     own = {"Origin": "http://127.0.0.1:8400", "Sec-Fetch-Site": "same-origin"}
     assert client.post("/api/v1/sweeps", json={"spec": SPEC}, headers=own).status_code == 201
 
@@ -94,7 +94,7 @@ def test_scopes(locked: TestClient, store: Store) -> None:
     assert locked.get("/api/v1/sweeps", headers=bearer(READ)).status_code == 200
     answer = locked.post("/api/v1/sweeps", json={"spec": SPEC}, headers=bearer(READ))
     assert "may read only" in refused(answer, 403, "access")
-    assert store.sweeps() == []
+    assert store.sweeps.all() == []
     assert locked.post("/api/v1/sweeps", json={"spec": SPEC}, headers=bearer(SUBMIT)).status_code == 201
 
 

@@ -33,15 +33,15 @@ def curve(area: float, last: float = 1.0) -> list[LossPoint]:
 def submit(store: Store, written: Mapping[str, Any], areas: Mapping[tuple[int, float], Sequence[float]]) -> str:
     """A sweep whose trials of a worker count and a rate have these areas, seed by seed; those without one wait."""
     spec = parse_spec(written)
-    sweep_id = store.add_sweep(spec, plan(spec))
-    for trial in store.trials(sweep_id):
+    sweep_id = store.sweeps.add(spec, plan(spec))
+    for trial in store.trials.of(sweep_id):
         found = areas.get((trial.workers, trial.parameters["learning_rate"]), ())
         seed = trial.parameters.get("seed", 0)
         if seed < len(found):
             points = curve(found[seed])
-            attempt = store.claim(trial.id) or 0
-            store.add_points(trial.id, attempt, points)
-            store.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points))
+            attempt = store.attempts.claim(trial.id) or 0
+            store.attempts.add_points(trial.id, attempt, points)
+            store.attempts.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points))
     return sweep_id
 
 
@@ -57,7 +57,7 @@ AREAS = {
 
 def test_best_has_means_intervals_and_who_can_be_told_apart(run: Any, store: Store) -> None:
     sweep_id = submit(store, REPEATED, AREAS)
-    ids = {(t.workers, t.parameters["learning_rate"], t.parameters["seed"]): t.id for t in store.trials(sweep_id)}
+    ids = {(t.workers, t.parameters["learning_rate"], t.parameters["seed"]): t.id for t in store.trials.of(sweep_id)}
     one, two = json.loads(run("best", "repeated", "--json")[1])["groups"]
     winner = one["winner"]
     assert winner["parameters"] == {"workers": 1, "batch_size": 128, "learning_rate": 0.2}
@@ -171,14 +171,14 @@ def test_show_bills_all_attempts_from_claim_to_end(run: Any, store: Store, monke
 
     for module in ("store", "statements"):
         monkeypatch.setattr(f"sweeper.store.{module}.datetime", Clock)
-    trial = next(trial for trial in store.trials(sweep_id) if trial.workers == 2)
+    trial = next(trial for trial in store.trials.of(sweep_id) if trial.workers == 2)
     for state in ("interrupted", "completed"):
-        attempt = store.claim(trial.id) or 0
+        attempt = store.attempts.claim(trial.id) or 0
         now[0] += timedelta(seconds=50)
         if state == "interrupted":
-            store.release(trial.id, attempt, state)
+            store.attempts.release(trial.id, attempt, state)
         else:
-            store.finish(trial.id, attempt, TrialState.COMPLETED, summarize(curve(4.0)))
+            store.attempts.finish(trial.id, attempt, TrialState.COMPLETED, summarize(curve(4.0)))
     answer = json.loads(run("show", "priced", "--json")[1])
     costs = {one["trial"]: one["dollars"] for one in answer["trials"]}
     assert costs.pop(trial.id) == pytest.approx(0.2)  # 100 s, 2 workers, 3.6 an hour
@@ -194,7 +194,7 @@ def test_show_bills_all_attempts_from_claim_to_end(run: Any, store: Store, monke
 
 def test_an_import_is_billed_for_its_training(run: Any, store: Store) -> None:
     points = curve(10.0)
-    store.add_import("logs", [({"workers": 2}, "a.log", points, summarize(points))])
+    store.sweeps.add_import("logs", [({"workers": 2}, "a.log", points, summarize(points))])
     assert json.loads(run("show", "logs", "--json")[1])["dollars"] is None
     answer = json.loads(run("show", "logs", "--json", "--dollars-per-worker-hour", "1.8")[1])
     assert answer["trials"][0]["dollars"] == pytest.approx(0.01)

@@ -37,7 +37,7 @@ def test_a_sweep_goes_from_store_to_store(
     path = Path(target.removeprefix("sqlite:///"))
     assert (code, out) == (0, f"exported 16 trials of {NAME} to {path} ({file_format})\n")
     before = told(store, sweep)
-    store.delete_sweep(sweep)
+    store.sweeps.delete(sweep)
     code, out, _ = run("import", target)
     assert (code, out.splitlines()[-1]) == (0, f"imported 16 trials as {NAME}, sweep {sweep}")
     assert told(store, sweep) == before
@@ -51,7 +51,7 @@ def test_json_says_what_was_written_and_read(run: Any, store: Store, sweep: str,
     (answer,) = json.loads(out)["sweeps"]
     assert answer["sweep"] != sweep
     assert (answer["kept_ids"], answer["trials"], answer["format"], answer["notes"]) == (False, 16, "json", [])
-    assert store.find_sweep(answer["sweep"]).name == NAME
+    assert store.sweeps.find(answer["sweep"]).name == NAME
 
 
 def test_an_export_and_logs_are_imported_together(run: Any, sweep: str, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_another_name_is_one_sweeps(run: Any, store: Store, sweep: str, tmp_path
     for file in files:
         run("export", sweep, "-o", file)
     assert run("import", files[0], "--name", "日本")[0] == 0
-    assert store.find_sweep("日本").trials == 16
+    assert store.sweeps.find("日本").trials == 16
     code, _, err = run("import", *files, "--name", "other")
     assert code == 1
     assert "--name: is for one sweep" in err
@@ -135,7 +135,7 @@ def test_refusals_of_an_import_store_nothing(
     assert err.startswith("error: ")
     assert err.count("\n") == 1
     assert words in err
-    assert [one.id for one in store.sweeps()] == [sweep]
+    assert [one.id for one in store.sweeps.all()] == [sweep]
 
 
 def test_pandas_reads_the_tables(run: Any, store: Store, sweep: str, tmp_path: Path) -> None:
@@ -147,8 +147,10 @@ def test_pandas_reads_the_tables(run: Any, store: Store, sweep: str, tmp_path: P
         assert list(table.columns[:3]) == ["trial", "workers", "batch_size"]
         assert list(table.columns[-6:]) == ["state", "attempt", "step", "images", "seconds", "loss"]
         counted = table.groupby("trial").size()
-        attempts = {trial.id: store.attempts(trial.id) for trial in store.trials(sweep)}
-        points = {name: sum(len(store.points(name, one.number)) for one in own) for name, own in attempts.items()}
+        attempts = {trial.id: store.attempts.of(trial.id) for trial in store.trials.of(sweep)}
+        points = {
+            name: sum(len(store.attempts.points(name, one.number)) for one in own) for name, own in attempts.items()
+        }
         assert counted.to_dict() == {name: count for name, count in points.items() if count}
 
 
@@ -157,6 +159,6 @@ def test_a_json_that_was_laid_out_anew_is_read(run: Any, store: Store, sweep: st
     document = json.loads((tmp_path / "x.json").read_text())
     (tmp_path / "y.json").write_text(json.dumps(document, indent=2))
     before = told(store, sweep)
-    store.delete_sweep(sweep)
+    store.sweeps.delete(sweep)
     assert run("import", str(tmp_path / "y.json"))[0] == 0
     assert told(store, sweep) == before

@@ -60,13 +60,13 @@ def forecast(run: Any) -> Any:
 def ended(store: Store, written: dict[str, Any], oversubscribed: bool = False) -> None:
     """A sweep all of whose trials have the same curve by steps."""
     spec = parse_spec(written)
-    sweep = store.add_sweep(spec, plan(spec))
-    for trial in store.trials(sweep):
+    sweep = store.sweeps.add(spec, plan(spec))
+    for trial in store.trials.of(sweep):
         points = [LossPoint(n, 100 * n, 0.1 * n * trial.workers, 2.0 / n) for n in range(1, 4)]
-        attempt = store.claim(trial.id)
+        attempt = store.attempts.claim(trial.id)
         assert attempt
-        store.add_points(trial.id, attempt, points)
-        store.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points), oversubscribed=oversubscribed)
+        store.attempts.add_points(trial.id, attempt, points)
+        store.attempts.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points), oversubscribed=oversubscribed)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_sweeps_that_have_no_forecast_say_why(forecast: Any, store: Store, writt
 
 def test_an_import_and_oversubscribed_times_have_no_forecast(forecast: Any, store: Store) -> None:
     points = [LossPoint(1, 10, 1.0, 1.0), LossPoint(2, 20, 2.0, 0.5)]
-    store.add_import("logs", [({"workers": w}, f"{w}.log", points, summarize(points)) for w in (1, 2)])
+    store.sweeps.add_import("logs", [({"workers": w}, f"{w}.log", points, summarize(points)) for w in (1, 2)])
     code, _, err = forecast("logs", "--workers", "4")
     assert code == 1
     assert "logs" in err

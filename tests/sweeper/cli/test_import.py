@@ -40,15 +40,15 @@ def test_stores_one_trial_a_file(capsys: pytest.CaptureFixture[str], logs: list[
     options = ("--pattern", pattern, "--set", "batch_size=64", "--name", "mine", "--store", store_url)
     code, out, _ = run(capsys, *logs, *options)
     store = open_store(store_url)
-    (sweep,) = store.sweeps()
-    first, second = store.trials(sweep.id)
+    (sweep,) = store.sweeps.all()
+    first, second = store.trials.of(sweep.id)
     assert code == 0
     assert (sweep.name, sweep.origin, sweep.group_by) == ("mine", "import", ("workers",))
     assert out.splitlines()[-1] == f"imported 2 trials as mine, sweep {sweep.id}"
     assert first.parameters == {"workers": 2, "learning_rate": 0.5, "batch_size": 64}
     assert (first.state, first.points, first.area_seconds) == (TrialState.COMPLETED, 3, 1.875)
     assert (second.state, second.images, second.area_seconds) == (TrialState.DIVERGED, 128, None)
-    assert [point.loss for point in store.points(first.id)] == [2.5, 2.0, 1.0]
+    assert [point.loss for point in store.attempts.points(first.id)] == [2.5, 2.0, 1.0]
 
 
 def test_tells_what_became_of_each_line(capsys: pytest.CaptureFixture[str], logs: list[Path], store_url: str) -> None:
@@ -94,7 +94,7 @@ def test_stores_nothing_unless_all_files_can_be_read(
     assert set(error) == {"kind", "message", "remedy"}
     assert error["kind"] == "log-format"
     assert "words.txt" in error["message"]
-    assert open_store(store_url).sweeps() == []
+    assert open_store(store_url).sweeps.all() == []
 
 
 @pytest.mark.parametrize(

@@ -38,27 +38,27 @@ def end(
     reason: str = "",
     accuracies: Sequence[float] = (),
 ) -> None:
-    attempt = store.claim(trial_id)
+    attempt = store.attempts.claim(trial_id)
     assert attempt is not None
-    store.add_points(trial_id, attempt, points)
+    store.attempts.add_points(trial_id, attempt, points)
     for step, accuracy in enumerate(accuracies, start=1):
-        store.add_evaluation(trial_id, attempt, EvaluationRecord(step, 100 * step, 0.5 * step, 1.0, accuracy))
-    store.finish(trial_id, attempt, state, summarize(points), reason=reason)
+        store.attempts.add_evaluation(trial_id, attempt, EvaluationRecord(step, 100 * step, 0.5 * step, 1.0, accuracy))
+    store.attempts.finish(trial_id, attempt, state, summarize(points), reason=reason)
 
 
 @pytest.fixture
 def small(store: Store) -> list[str]:
     """A sweep with trials in many states; of one worker two qualify, of two workers none. Ids in plan order."""
     spec = parse_spec(SPEC)
-    sweep_id = store.add_sweep(spec, plan(spec))
-    ids = [trial.id for trial in store.trials(sweep_id)]
+    sweep_id = store.sweeps.add(spec, plan(spec))
+    ids = [trial.id for trial in store.trials.of(sweep_id)]
     end(store, ids[0], TrialState.COMPLETED, curve(4.0, 1.5))
     end(store, ids[1], TrialState.COMPLETED, curve(2.0, 1.7))
     end(store, ids[2], TrialState.COMPLETED, curve(1.0, 1.9))
     end(store, ids[3], TrialState.DIVERGED, curve(1.0, math.nan), "the loss is nan at step 3")
     end(store, ids[4], TrialState.COMPLETED, curve(0.5, 1.9))
     end(store, ids[5], TrialState.FAILED, [], "rank 1 died\nwith signal 9")
-    store.claim(ids[6])
+    store.attempts.claim(ids[6])
     return [sweep_id, *ids]
 
 
@@ -66,8 +66,8 @@ def small(store: Store) -> list[str]:
 def tested(store: Store) -> list[str]:
     """A sweep whose first two trials were evaluated, of which the second wins. Ids in plan order."""
     spec = parse_spec({"name": "tested", "space": {"learning_rate": [0.1, 0.2, 0.3]}})
-    sweep_id = store.add_sweep(spec, plan(spec))
-    ids = [trial.id for trial in store.trials(sweep_id)]
+    sweep_id = store.sweeps.add(spec, plan(spec))
+    ids = [trial.id for trial in store.trials.of(sweep_id)]
     end(store, ids[0], TrialState.COMPLETED, curve(2.0, 1.5), accuracies=[0.5, 0.875, 0.625])
     end(store, ids[1], TrialState.COMPLETED, curve(1.0, 1.5), accuracies=[0.0])
     end(store, ids[2], TrialState.COMPLETED, curve(3.0, 1.5))
@@ -84,7 +84,7 @@ def test_list_of_an_empty_store_is_friendly(run: Any) -> None:
 
 def test_list_counts_trials_by_state_newest_first(run: Any, store: Store, small: list[str]) -> None:
     points = curve(1.0, 1.0)
-    imported = store.add_import("mine [red]", [({"workers": 1}, "a.log", points, summarize(points))])
+    imported = store.sweeps.add_import("mine [red]", [({"workers": 1}, "a.log", points, summarize(points))])
     first, second = json.loads(run("list", "--json")[1])["sweeps"]
     assert (first["sweep"], first["state"], first["origin"]) == (imported, "completed", "import")
     assert (second["sweep"], second["name"], second["state"]) == (small[0], "small", "running")
@@ -177,7 +177,7 @@ def test_show_prints_whole_lines_and_the_reasons_below(run: Any, small: list[str
 def test_show_tells_apart_trials_of_the_same_parameters(run: Any, store: Store) -> None:
     points = curve(1.0, 1.0)
     curves = [({"workers": 1}, f"{name}.log", points, summarize(points)) for name in ("a", "b")]
-    sweep_id = store.add_import("mine", curves)
+    sweep_id = store.sweeps.add_import("mine", curves)
     out = run("show", "latest")[1]
     assert f"{sweep_id}-0000" in out
     assert "imported from b.log" in out
@@ -185,8 +185,8 @@ def test_show_tells_apart_trials_of_the_same_parameters(run: Any, store: Store) 
 
 def test_show_of_many_like_reasons_names_a_few(run: Any, store: Store) -> None:
     spec = parse_spec({"name": "many", "space": {"learning_rate": [0.1, 0.2, 0.3, 0.4, 0.5]}})
-    sweep_id = store.add_sweep(spec, plan(spec))
-    for trial in store.trials(sweep_id):
+    sweep_id = store.sweeps.add(spec, plan(spec))
+    for trial in store.trials.of(sweep_id):
         end(store, trial.id, TrialState.FAILED, [], "out of memory")
     out = run("show", sweep_id)[1]
     assert out.count("out of memory") == 1
@@ -195,7 +195,7 @@ def test_show_of_many_like_reasons_names_a_few(run: Any, store: Store) -> None:
 
 def test_a_narrow_terminal_folds_and_cuts_nothing_off(run: Any, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     points, name = curve(1.0, 1.0), "a-name-that-is-longer-than-the-terminal-is-wide"
-    store.add_import(name, [({"workers": 1}, "a.log", points, summarize(points))])
+    store.sweeps.add_import(name, [({"workers": 1}, "a.log", points, summarize(points))])
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     lines = re.sub(r"\x1b\[\d*m", "", run("list")[1]).splitlines()
@@ -292,7 +292,7 @@ def test_best_prints_a_row_for_each_group(run: Any, small: list[str]) -> None:
 
 def test_best_without_a_threshold_says_what_that_means(run: Any, store: Store) -> None:
     points = curve(1.0, 2.4)
-    store.add_import("mine", [({"workers": 1}, "a.log", points, summarize(points))])
+    store.sweeps.add_import("mine", [({"workers": 1}, "a.log", points, summarize(points))])
     out = run("best", "mine")[1]
     assert "--threshold" in out
     assert json.loads(run("best", "mine", "--json")[1])["threshold"] is None

@@ -51,18 +51,18 @@ def submit(store: Store, repeats: Any = "auto", sizes: Mapping[int, float] = ROU
     space = {"workers": [1], "batch_size": list(sizes)}
     written = {"name": "race", "trial": {"images": 80}, "space": space, "objective": {"over": "images"}}
     spec = parse_spec({**written, "repeats": repeats, **others})
-    return store.add_sweep(spec, plan(spec))
+    return store.sweeps.add(spec, plan(spec))
 
 
 def run(store: Store, sweep: str, means: Mapping[int, float] = ROUGH, seats: int = 2, **others: Any) -> None:
-    guide = guide_for(store.find_sweep(sweep), store.trials(sweep), store.points)
+    guide = guide_for(store.sweeps.find(sweep), store.trials.of(sweep), store.attempts.points)
     watcher = others.pop("watcher", Watcher())
     Scheduler(store, StoppingExecutor(partial(noisy, means), seats=seats), watcher, guide=guide, **others).run(sweep)
 
 
 def seeds(store: Store, sweep: str) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
-    for trial in store.trials(sweep):
+    for trial in store.trials.of(sweep):
         found.setdefault(trial.config["batch_size"], []).append(trial.config["seed"])
     return found
 
@@ -95,7 +95,7 @@ def test_those_that_are_alike_get_as_many_as_there_may_be(store: Store) -> None:
 def test_a_budget_of_trials_ends_it(store: Store, most: int) -> None:
     sweep = submit(store, {"method": "auto", "trials": most})
     run(store, sweep)
-    assert len(store.trials(sweep)) == most
+    assert len(store.trials.of(sweep)) == most
 
 
 def test_after_interrupts_it_is_the_same_race(store: Store) -> None:
@@ -112,9 +112,9 @@ def test_after_interrupts_it_is_the_same_race(store: Store) -> None:
         pytest.fail("it did not come to its end")
     assert seeds(store, pieces) == seeds(store, whole)
     assert best_answer(store, pieces)["groups"][0]["separated"]
-    before = len(store.trials(pieces))
+    before = len(store.trials.of(pieces))
     run(store, pieces)
-    assert len(store.trials(pieces)) == before
+    assert len(store.trials.of(pieces)) == before
 
 
 def test_two_schedulers_run_one_race_together(store: Store) -> None:
@@ -126,7 +126,7 @@ def test_two_schedulers_run_one_race_together(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert seeds(store, shared) == seeds(store, alone)
-    assert all(trial.state is TrialState.COMPLETED and trial.attempt == 1 for trial in store.trials(shared))
+    assert all(trial.state is TrialState.COMPLETED and trial.attempt == 1 for trial in store.trials.of(shared))
 
 
 def test_each_group_has_a_race_of_its_own(store: Store) -> None:
@@ -143,7 +143,7 @@ def test_with_pruning_what_is_out_of_reach_of_the_best_one_is_stopped(store: Sto
     sweep = submit(store, {"at_least": 3}, prune="area")
     run(store, sweep, means, seats=seats)
     states = {size: set[TrialState]() for size in means}
-    for trial in store.trials(sweep):
+    for trial in store.trials.of(sweep):
         states[trial.config["batch_size"]].add(trial.state)
     assert TrialState.PRUNED in states[8]
     assert states[16] == states[32] == {TrialState.COMPLETED}
@@ -154,9 +154,9 @@ def test_with_pruning_what_is_out_of_reach_of_the_best_one_is_stopped(store: Sto
 
 def test_a_seed_that_failed_is_followed_by_another(store: Store) -> None:
     sweep = submit(store, {"at_most": 4}, sizes := {8: 1.0, 16: 1.0})
-    trial = store.trials(sweep)[1]
-    store.claim(trial.id)
-    store.finish(trial.id, 1, TrialState.FAILED, summarize([]))
+    trial = store.trials.of(sweep)[1]
+    store.attempts.claim(trial.id)
+    store.attempts.finish(trial.id, 1, TrialState.FAILED, summarize([]))
     run(store, sweep, sizes)
     assert {size: len(found) for size, found in seeds(store, sweep).items()} == {8: 4, 16: 4}
     assert best_answer(store, sweep)["groups"][0]["qualified"] == 7
@@ -186,8 +186,8 @@ def test_who_is_due() -> None:
 
 def test_nothing_is_proposed_while_a_trial_of_the_group_has_to_end(store: Store) -> None:
     sweep = submit(store)
-    trials = store.trials(sweep)
-    guide = RacingGuide(Guide(), Race(), store.find_sweep(sweep), trials)
+    trials = store.trials.of(sweep)
+    guide = RacingGuide(Guide(), Race(), store.sweeps.find(sweep), trials)
     ended = [
         trial.candidate("images")._replace(state=TrialState.COMPLETED, area=1.0 + math.sin(n), minimum_loss=1.0)
         for n, trial in enumerate(trials)

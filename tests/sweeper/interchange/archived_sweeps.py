@@ -41,8 +41,8 @@ CURVES: list[list[LossPoint]] = [
 def fill(store: Store, name: str = NAME) -> str:
     """A sweep with trials in every state; its id."""
     spec = parse_spec({**SPEC, "name": name})
-    sweep = store.add_sweep(spec, plan(spec, first_points))
-    trials = store.trials(sweep)
+    sweep = store.sweeps.add(spec, plan(spec, first_points))
+    trials = store.trials.of(sweep)
     for index, trial in enumerate(trials[:13]):
         gang = GangRecord(
             f"{sweep}-g{index}",
@@ -55,34 +55,38 @@ def fill(store: Store, name: str = NAME) -> str:
         )
         _attempt(store, trial.id, 1, CURVES[(index + 1) % 6], gang, evaluated=False)
         if index % 2:
-            store.release(trial.id, 1, 'lost, "again"\n# no comment', traceback="Traceback:\n  line, 'x'\n日本")
+            store.attempts.release(
+                trial.id, 1, 'lost, "again"\n# no comment', traceback="Traceback:\n  line, 'x'\n日本"
+            )
             _attempt(store, trial.id, 2, CURVES[index % 6], gang, evaluated=True)
         _end(store, trial.id, 1 + index % 2, index, trials[0].id)
-    store.give_up(trials[13].id, "cannot win any more")
+    store.attempts.give_up(trials[13].id, "cannot win any more")
     return sweep
 
 
 def _attempt(
     store: Store, trial: str, number: int, points: Sequence[LossPoint], gang: GangRecord, *, evaluated: bool
 ) -> None:
-    store.claim(trial, log=lambda attempt: f"/logs/日本/{attempt}.log")
-    store.assign_gang(trial, number, gang, "/logs/#.log", oversubscribed=number == 2)
-    store.start_attempt(trial, number, 0.1, 1 / 3, {"device": "cpu", "batch": [16, 16], "odd": None, "x": 1e-7})
-    store.add_points(trial, number, points)
+    store.attempts.claim(trial, log=lambda attempt: f"/logs/日本/{attempt}.log")
+    store.attempts.assign_gang(trial, number, gang, "/logs/#.log", oversubscribed=number == 2)
+    store.attempts.start(trial, number, 0.1, 1 / 3, {"device": "cpu", "batch": [16, 16], "odd": None, "x": 1e-7})
+    store.attempts.add_points(trial, number, points)
     if evaluated:
-        store.add_evaluation(trial, number, EvaluationRecord(1, 16, 0.5, math.nan, 0.1))
-        store.add_evaluation(trial, number, EvaluationRecord(2, 2**53 + 1, 2 / 3, math.inf, 1 / 3))
+        store.attempts.add_evaluation(trial, number, EvaluationRecord(1, 16, 0.5, math.nan, 0.1))
+        store.attempts.add_evaluation(trial, number, EvaluationRecord(2, 2**53 + 1, 2 / 3, math.inf, 1 / 3))
 
 
 def _end(store: Store, trial: str, attempt: int, index: int, other: str) -> None:
     states = (TrialState.COMPLETED, TrialState.DIVERGED, TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED)
     if index == 12:
         return  # it runs
-    points = store.points(trial, attempt)
+    points = store.attempts.points(trial, attempt)
     summary, phases = summarize(points), {"compute": 1 / 7, "gather #2": 0.0}
     state = TrialState.DIVERGED if not summary.finite else states[index % 5]
     derived = other if index == 7 else None
-    store.finish(trial, attempt, state, summary, reason=f"because\nof {index}", phases=phases, derived_from=derived)
+    store.attempts.finish(
+        trial, attempt, state, summary, reason=f"because\nof {index}", phases=phases, derived_from=derived
+    )
 
 
 def plain(points: int = 3) -> Iterator[LossPoint]:

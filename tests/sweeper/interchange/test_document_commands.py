@@ -33,8 +33,8 @@ def test_exports_and_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     store = open_store("sqlite:///sweeper.db")
     fill(store, "quickstart")
     assert run_all(BLOCKS[0]) == 8
-    assert [sweep.name for sweep in store.sweeps()].count("quickstart") == 1
-    assert {sweep.name for sweep in store.sweeps()} == {"quickstart", "copy", "again"}
+    assert [sweep.name for sweep in store.sweeps.all()].count("quickstart") == 1
+    assert {sweep.name for sweep in store.sweeps.all()} == {"quickstart", "copy", "again"}
 
 
 def test_runs_of_other_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,4 +50,4 @@ def test_runs_of_other_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with SummaryWriter("tensorboard-runs/first") as writer:
         writer.add_scalar("Loss/train", 1.0, 1)
     assert run_all(BLOCKS[1]) == 3
-    assert {sweep.name for sweep in open_store("sqlite:///sweeper.db").sweeps()} == {"cifar", "tensorboard-runs"}
+    assert {sweep.name for sweep in open_store("sqlite:///sweeper.db").sweeps.all()} == {"cifar", "tensorboard-runs"}

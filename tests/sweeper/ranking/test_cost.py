@@ -52,13 +52,13 @@ def test_what_is_no_price_is_refused(changes: dict[str, Any], line: str) -> None
 def test_an_area_over_dollars_is_that_of_the_curve_over_what_it_has_cost(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path}/sweeper.db")
     spec = parse_spec({**PRICED, "objective": {"over": "dollars"}})
-    sweep_id = store.add_sweep(spec, plan(spec))
+    sweep_id = store.sweeps.add(spec, plan(spec))
     points = [LossPoint(n, 64 * n, 1.5 * n, 2.0 / n) for n in range(1, 6)]
-    for trial in store.trials(sweep_id):
-        store.finish(trial.id, store.claim(trial.id) or 0, TrialState.COMPLETED, summarize(points))
-    sweep = store.find_sweep(sweep_id)
+    for trial in store.trials.of(sweep_id):
+        store.attempts.finish(trial.id, store.attempts.claim(trial.id) or 0, TrialState.COMPLETED, summarize(points))
+    sweep = store.sweeps.find(sweep_id)
     assert sweep.spec.rate == 1.8
-    for candidate, trial in zip(candidates_over(store, sweep, "dollars"), store.trials(sweep_id), strict=True):
+    for candidate, trial in zip(candidates_over(store, sweep, "dollars"), store.trials.of(sweep_id), strict=True):
         per_second = dollars_per_second(trial.parameters, 1.8)
         assert per_second == pytest.approx(trial.workers * 1.8 / 3600)
         along = [LossPoint(p.step, p.images, per_second * p.seconds, p.loss) for p in points]

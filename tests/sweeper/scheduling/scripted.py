@@ -135,7 +135,7 @@ class TickingClock:
 
 def submit(store: Store, **space: list[Any]) -> str:
     spec = parse_spec({"name": "scheduled", "space": space})
-    return store.add_sweep(spec, plan(spec))
+    return store.sweeps.add(spec, plan(spec))
 
 
 class StoppingExecutor(ScriptedExecutor):

@@ -39,7 +39,7 @@ def test_every_trial_is_run_once_and_recorded(store: Store) -> None:
     sweep = submit(store, workers=[1, 2], batch_size=[8, 16], learning_rate=[0.1, 0.2])
     executor, watcher = ScriptedExecutor(), Watcher()
     Scheduler(store, executor, watcher, TickingClock()).run(sweep)
-    trials = store.trials(sweep)
+    trials = store.trials.of(sweep)
     assert [t.state for t in trials] == [TrialState.COMPLETED] * 8
     assert sorted(job.trial_id for job in executor.started) == sorted(t.id for t in trials)
     assert set(executor.dismissed_at) <= {0, 8}  # never while something waits
@@ -48,12 +48,12 @@ def test_every_trial_is_run_once_and_recorded(store: Store) -> None:
     assert (trial.attempt, trial.points, trial.steps, trial.images) == (1, 3, 3, 96)
     assert trial.minimum_loss == 2.0 / 3
     assert trial.area_seconds == pytest.approx(0.1 * (2 + 1) / 2 + 0.1 * (1 + 2 / 3) / 2)
-    assert len(store.points(trial.id)) == 3
-    assert store.phases(trial.id, 1) == {"compute": 0.25, "gather": 0.05}
-    (attempt,) = store.attempts(trial.id)
+    assert len(store.attempts.points(trial.id)) == 3
+    assert store.attempts.phases(trial.id, 1) == {"compute": 0.25, "gather": 0.05}
+    (attempt,) = store.attempts.of(trial.id)
     assert (attempt.state, attempt.startup_seconds, attempt.setup_seconds) == ("completed", 1.5, 0.5)
     assert (attempt.effective, attempt.gang_id, attempt.log) == ({"device": "cpu"}, "gang-1", "gang-1.log")
-    (gang,) = store.gangs(sweep)
+    (gang,) = store.attempts.gangs(sweep)
     assert gang.versions == {"mpi": "some"}
     assert {t.id for t in watcher.ended} == {t.id for t in trials}
     assert [t for t in watcher.ended if t.id == trial.id] == [trial]
@@ -65,7 +65,7 @@ def test_no_more_runs_together_than_there_are_seats(store: Store, seats: int) ->
     executor = ScriptedExecutor(seats=seats)
     Scheduler(store, executor, Watcher()).run(sweep)
     assert executor.most_seats == seats
-    assert store.find_sweep(sweep).state == "completed"
+    assert store.sweeps.find(sweep).state == "completed"
 
 
 @pytest.mark.parametrize(
@@ -82,11 +82,11 @@ def test_ends_that_are_not_good_are_kept_with_their_points(
 ) -> None:
     sweep = submit(store, workers=[2])
     Scheduler(store, ScriptedExecutor(script), Watcher()).run(sweep)
-    (trial,) = store.trials(sweep)
+    (trial,) = store.trials.of(sweep)
     assert (trial.state, trial.reason) == (state, reason)
-    assert trial.points == len(store.points(trial.id)) > 0
+    assert trial.points == len(store.attempts.points(trial.id)) > 0
     assert not trial.candidate("seconds").complete
-    assert store.attempts(trial.id)[0].traceback == ("Traceback\nValueError: no" if script is fails else "")
+    assert store.attempts.of(trial.id)[0].traceback == ("Traceback\nValueError: no" if script is fails else "")
 
 
 def test_a_trial_whose_attempt_fails_is_attempted_again(store: Store) -> None:
@@ -94,12 +94,12 @@ def test_a_trial_whose_attempt_fails_is_attempted_again(store: Store) -> None:
     watcher = Watcher()
     executor = ScriptedExecutor(lambda job: fails(job) if job.attempt < 3 else completes(job))
     Scheduler(store, executor, watcher, retries=2).run(sweep)
-    for trial in store.trials(sweep):
+    for trial in store.trials.of(sweep):
         assert (trial.state, trial.attempt, trial.points) == (TrialState.COMPLETED, 3, 3)
-        attempts = store.attempts(trial.id)
+        attempts = store.attempts.of(trial.id)
         assert [attempt.state for attempt in attempts] == ["failed", "failed", "completed"]
         assert [attempt.traceback for attempt in attempts] == ["Traceback\nValueError: no"] * 2 + [""]
-        assert [len(store.points(trial.id, number)) for number in (1, 2, 3)] == [1, 1, 3]
+        assert [len(store.attempts.points(trial.id, number)) for number in (1, 2, 3)] == [1, 1, 3]
         told = [(number, reason) for failed, number, reason in watcher.failures if failed == trial.id]
         assert told == [(1, "rank 1: ValueError: no"), (2, "rank 1: ValueError: no")]
     assert len(watcher.ended) == 2
@@ -109,16 +109,16 @@ def test_a_trial_whose_attempt_fails_is_attempted_again(store: Store) -> None:
 def test_retries_come_to_an_end_and_a_divergence_is_none(store: Store) -> None:
     sweep = submit(store, workers=[1])
     Scheduler(store, ScriptedExecutor(fails), Watcher(), retries=1).run(sweep)
-    (trial,) = store.trials(sweep)
+    (trial,) = store.trials.of(sweep)
     assert (trial.state, trial.attempt, trial.reason) == (TrialState.FAILED, 2, "rank 1: ValueError: no")
     sweep = submit(store, workers=[1])
     Scheduler(store, ScriptedExecutor(ends_as("diverged", math.nan)), Watcher(), retries=1).run(sweep)
-    assert [trial.attempt for trial in store.trials(sweep)] == [1]
+    assert [trial.attempt for trial in store.trials.of(sweep)] == [1]
 
 
 def test_all_attempts_at_a_trial_share_its_checkpoints_where_it_has_any(store: Store) -> None:
     spec = parse_spec({"name": "x", "space": {"workers": [1]}, "trial": {"checkpoint_every": 100}})
-    sweep = store.add_sweep(spec, plan(spec))
+    sweep = store.sweeps.add(spec, plan(spec))
     executor = ScriptedExecutor(lambda job: fails(job) if job.attempt == 1 else completes(job))
     Scheduler(store, executor, Watcher(), retries=1).run(sweep)
     first, second = executor.started
@@ -133,35 +133,35 @@ def test_evaluations_are_recorded_and_are_in_no_curve_or_time(store: Store) -> N
     sweep = submit(store, workers=[1, 2])
     watcher = Watcher()
     Scheduler(store, ScriptedExecutor(evaluates), watcher).run(sweep)
-    for trial in store.trials(sweep):
-        first, last = store.evaluations(trial.id, 1)
+    for trial in store.trials.of(sweep):
+        first, last = store.attempts.evaluations(trial.id, 1)
         assert first == EvaluationRecord(2, 64, 0.2, 1.5, 0.25)
         assert (last.step, last.images, last.seconds, last.accuracy) == (3, 96, 0.3, 0.75)
         assert math.isnan(last.loss)
         assert (trial.state, trial.points, trial.minimum_loss) == (TrialState.COMPLETED, 3, 2.0 / 3)
         assert trial.seconds == 0.3
-        assert len(store.points(trial.id)) == 3
-        assert store.phases(trial.id, 1) == {"compute": 0.25, "gather": 0.05}
+        assert len(store.attempts.points(trial.id)) == 3
+        assert store.attempts.phases(trial.id, 1) == {"compute": 0.25, "gather": 0.05}
     assert len(watcher.points) == 6
 
 
 def test_evaluations_are_in_the_store_while_a_trial_runs_and_stay_when_it_is_interrupted(store: Store) -> None:
     sweep = submit(store, workers=[1])
-    (trial,) = store.trials(sweep)
+    (trial,) = store.trials.of(sweep)
     seen: list[int] = []
-    watcher = Watcher(at_point=lambda: seen.append(len(store.evaluations(trial.id))))
+    watcher = Watcher(at_point=lambda: seen.append(len(store.attempts.evaluations(trial.id))))
     with pytest.raises(KeyboardInterrupt):
         Scheduler(store, ScriptedExecutor(evaluates), watcher, interrupts=lambda: len(watcher.points) == 3).run(sweep)
     assert seen == [0, 0, 1]
-    assert store.trials(sweep)[0].state is TrialState.PENDING
-    assert [evaluation.step for evaluation in store.evaluations(trial.id, 1)] == [2, 3]
+    assert store.trials.of(sweep)[0].state is TrialState.PENDING
+    assert [evaluation.step for evaluation in store.attempts.evaluations(trial.id, 1)] == [2, 3]
 
 
 def test_points_are_in_the_store_while_a_trial_runs(store: Store) -> None:
     sweep = submit(store, workers=[1])
-    (trial,) = store.trials(sweep)
+    (trial,) = store.trials.of(sweep)
     seen: list[int] = []
-    watcher = Watcher(at_point=lambda: seen.append(len(store.points(trial.id))))
+    watcher = Watcher(at_point=lambda: seen.append(len(store.attempts.points(trial.id))))
     Scheduler(store, ScriptedExecutor(), watcher, TickingClock()).run(sweep)
     assert seen == [0, 1, 2]
 
@@ -177,18 +177,18 @@ def test_an_interrupt_ends_gangs_and_gives_trials_back(store: Store) -> None:
     with pytest.raises(KeyboardInterrupt):
         Scheduler(store, executor, watcher).run(sweep)
     assert executor.closed
-    states = [trial.state for trial in store.trials(sweep)]
+    states = [trial.state for trial in store.trials.of(sweep)]
     assert states.count(TrialState.COMPLETED) == 2
     assert states.count(TrialState.PENDING) == 2
-    assert store.find_sweep(sweep).state == "interrupted"
-    given_back = [t for t in store.trials(sweep, [TrialState.PENDING]) if t.attempt]
-    assert [a.state for t in given_back for a in store.attempts(t.id)] == ["interrupted"] * len(given_back)
-    assert all(store.points(t.id) for t in given_back)
+    assert store.sweeps.find(sweep).state == "interrupted"
+    given_back = [t for t in store.trials.of(sweep, [TrialState.PENDING]) if t.attempt]
+    assert [a.state for t in given_back for a in store.attempts.of(t.id)] == ["interrupted"] * len(given_back)
+    assert all(store.attempts.points(t.id) for t in given_back)
     assert all(t.points == 0 for t in given_back)
 
     Scheduler(store, ScriptedExecutor(), Watcher()).run(sweep)
-    assert [t.state for t in store.trials(sweep)] == [TrialState.COMPLETED] * 4
-    assert [len(store.points(t.id)) for t in store.trials(sweep)] == [3] * 4
+    assert [t.state for t in store.trials.of(sweep)] == [TrialState.COMPLETED] * 4
+    assert [len(store.attempts.points(t.id)) for t in store.trials.of(sweep)] == [3] * 4
 
 
 def test_a_wish_to_interrupt_is_met_between_rounds_and_nothing_that_came_is_lost(store: Store) -> None:
@@ -196,10 +196,10 @@ def test_a_wish_to_interrupt_is_met_between_rounds_and_nothing_that_came_is_lost
     watcher, executor = Watcher(), ScriptedExecutor()
     with pytest.raises(KeyboardInterrupt):
         Scheduler(store, executor, watcher, interrupts=lambda: len(watcher.points) >= 4).run(sweep)
-    given_back = store.trials(sweep, [TrialState.PENDING])
+    given_back = store.trials.of(sweep, [TrialState.PENDING])
     assert executor.closed
-    assert [len(store.points(trial.id)) for trial in given_back] == [3, 3]
-    assert store.find_sweep(sweep).state == "interrupted"
+    assert [len(store.attempts.points(trial.id)) for trial in given_back] == [3, 3]
+    assert store.sweeps.find(sweep).state == "interrupted"
 
 
 def test_what_runs_may_end_after_an_interrupt_and_nothing_more_is_started(store: Store) -> None:
@@ -210,8 +210,8 @@ def test_what_runs_may_end_after_an_interrupt_and_nothing_more_is_started(store:
     )
     with pytest.raises(KeyboardInterrupt):
         scheduler.run(sweep)
-    assert [trial.state for trial in store.trials(sweep)].count(TrialState.COMPLETED) == 2
-    assert [trial.attempt for trial in store.trials(sweep, [TrialState.PENDING])] == [0, 0]
+    assert [trial.state for trial in store.trials.of(sweep)].count(TrialState.COMPLETED) == 2
+    assert [trial.attempt for trial in store.trials.of(sweep, [TrialState.PENDING])] == [0, 0]
 
 
 def test_a_second_interrupt_ends_what_runs(store: Store) -> None:
@@ -221,7 +221,7 @@ def test_a_second_interrupt_ends_what_runs(store: Store) -> None:
     with pytest.raises(KeyboardInterrupt):
         scheduler.run(sweep)
     assert executor.closed
-    assert [trial.attempt for trial in store.trials(sweep, [TrialState.PENDING])] == [1, 1]
+    assert [trial.attempt for trial in store.trials.of(sweep, [TrialState.PENDING])] == [1, 1]
 
 
 def test_a_trial_is_given_back_also_where_its_points_cannot_be_written(store: Store) -> None:
@@ -236,7 +236,7 @@ def test_a_trial_is_given_back_also_where_its_points_cannot_be_written(store: St
         patch.setattr(store, "add_points", refuse)
         with pytest.raises(KeyboardInterrupt):
             scheduler.run(sweep)
-    assert [trial.state for trial in store.trials(sweep)] == [TrialState.PENDING]
+    assert [trial.state for trial in store.trials.of(sweep)] == [TrialState.PENDING]
 
 
 def test_gangs_that_never_come_up_are_set_aside_and_others_go_on(store: Store) -> None:
@@ -248,7 +248,7 @@ def test_gangs_that_never_come_up_are_set_aside_and_others_go_on(store: Store) -
     with pytest.raises(LaunchError, match="gangs of 2 workers: 10 attempts in a row failed") as caught:
         Scheduler(store, ScriptedExecutor(two_cannot), Watcher()).run(sweep)
     assert "no GPU is visible" in str(caught.value)
-    states = [(trial.workers, trial.state) for trial in store.trials(sweep)]
+    states = [(trial.workers, trial.state) for trial in store.trials.of(sweep)]
     assert states.count((1, TrialState.COMPLETED)) == 12
     assert states.count((2, TrialState.FAILED)) == 10
     assert states.count((2, TrialState.PENDING)) == 2
@@ -262,72 +262,75 @@ def test_a_gang_that_comes_up_now_and_then_is_not_set_aside(store: Store) -> Non
         return completes(job) if next(turns) % 6 == 5 else [Failed(job.trial_id, "no luck")]
 
     Scheduler(store, ScriptedExecutor(now_and_then), Watcher()).run(sweep)
-    assert [trial.state for trial in store.trials(sweep)].count(TrialState.FAILED) == 10
+    assert [trial.state for trial in store.trials.of(sweep)].count(TrialState.FAILED) == 10
 
 
 def test_trials_that_somebody_else_claimed_are_left_to_them(store: Store) -> None:
     """And the sweep is not over before they have ended there."""
     sweep = submit(store, workers=[1], batch_size=[8, 16, 32])
-    theirs = store.trials(sweep)[1].id
-    other = store.add_scheduler("another machine", "1 0")
+    theirs = store.trials.of(sweep)[1].id
+    other = store.leases.begin("another machine", "1 0")
     executor, watcher = ScriptedExecutor(), Watcher()
-    look = store.trials
+    look = store.trials.of
     looks: list[int] = []
 
     def look_and_change(sweep_id: str, states: Sequence[TrialState] = ()) -> list[TrialRecord]:
         found = look(sweep_id, states)
         looks.append(len(found))
         if len(looks) == 1:
-            assert store.claim(theirs, scheduler_id=other) == 1
+            assert store.attempts.claim(theirs, scheduler_id=other) == 1
         if len(looks) == 4:
-            store.finish(theirs, 1, TrialState.COMPLETED, summarize([]))
+            store.attempts.finish(theirs, 1, TrialState.COMPLETED, summarize([]))
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "trials", look_and_change)
+        patch.setattr(store.trials, "of", look_and_change)
         Scheduler(store, executor, watcher).run(sweep)
     assert looks == [3, 1, 1, 1, 0]
     assert theirs not in [job.trial_id for job in executor.started]
     assert len(watcher.ended) == 2
-    assert [t.state for t in store.trials(sweep)] == [TrialState.COMPLETED] * 3
+    assert [t.state for t in store.trials.of(sweep)] == [TrialState.COMPLETED] * 3
 
 
 @pytest.mark.parametrize("lease", ["none", "gone process", "ended"])
 def test_what_another_scheduler_left_running_is_taken_over(store: Store, lease: str, monkeypatch: Any) -> None:
     sweep = submit(store, workers=[1], batch_size=[8, 16])
-    first = store.trials(sweep)[0].id
+    first = store.trials.of(sweep)[0].id
     if lease == "none":
-        store.claim(first)
+        store.attempts.claim(first)
     elif lease == "gone process":
-        store.claim(first, scheduler_id=store.add_scheduler(this_machine(), "1 0.00"))
+        store.attempts.claim(first, scheduler_id=store.leases.begin(this_machine(), "1 0.00"))
     else:
         monkeypatch.setattr(leases, "LEASE", timedelta(seconds=-1))
-        store.claim(first, scheduler_id=store.add_scheduler("another machine", "1 0"))
+        store.attempts.claim(first, scheduler_id=store.leases.begin("another machine", "1 0"))
         monkeypatch.undo()
-    store.add_points(first, 1, [LossPoint(1, 32, 0.1, 9.0)])
+    store.attempts.add_points(first, 1, [LossPoint(1, 32, 0.1, 9.0)])
     Scheduler(store, ScriptedExecutor(), Watcher()).run(sweep)
-    assert [(t.state, t.attempt) for t in store.trials(sweep)] == [(TrialState.COMPLETED, 2), (TrialState.COMPLETED, 1)]
-    assert [(a.state, a.reason) for a in store.attempts(first)] == [
+    assert [(t.state, t.attempt) for t in store.trials.of(sweep)] == [
+        (TrialState.COMPLETED, 2),
+        (TrialState.COMPLETED, 1),
+    ]
+    assert [(a.state, a.reason) for a in store.attempts.of(first)] == [
         ("interrupted", "its scheduler has gone"),
         ("completed", ""),
     ]
-    assert [len(store.points(first, number)) for number in (1, 2)] == [1, 3]
+    assert [len(store.attempts.points(first, number)) for number in (1, 2)] == [1, 3]
 
 
 def test_interruptions_use_up_no_retries(store: Store) -> None:
     sweep = submit(store, workers=[1])
-    (trial,) = store.trials(sweep)
-    store.claim(trial.id)
-    store.release(trial.id, 1, "interrupted")
+    (trial,) = store.trials.of(sweep)
+    store.attempts.claim(trial.id)
+    store.attempts.release(trial.id, 1, "interrupted")
     Scheduler(
         store, ScriptedExecutor(lambda job: fails(job) if job.attempt == 2 else completes(job)), Watcher(), retries=1
     ).run(sweep)
-    assert [(t.state, t.attempt) for t in store.trials(sweep)] == [(TrialState.COMPLETED, 3)]
+    assert [(t.state, t.attempt) for t in store.trials.of(sweep)] == [(TrialState.COMPLETED, 3)]
 
 
 def test_what_was_left_behind_runs_beside_what_waits(store: Store) -> None:
     sweep = submit(store, workers=[1], batch_size=[8, 16, 32, 64])
-    store.claim(store.trials(sweep)[0].id)
+    store.attempts.claim(store.trials.of(sweep)[0].id)
     executor = ScriptedExecutor(seats=4)
     Scheduler(store, executor, Watcher()).run(sweep)
     assert executor.most_seats == 4
@@ -335,7 +338,7 @@ def test_what_was_left_behind_runs_beside_what_waits(store: Store) -> None:
 
 def test_what_earlier_runs_left_is_ended_first_and_again_where_a_scheduler_has_gone(store: Store) -> None:
     sweep = submit(store, workers=[1], batch_size=[8, 16])
-    store.claim(store.trials(sweep)[1].id)  # by nobody who has a lease
+    store.attempts.claim(store.trials.of(sweep)[1].id)  # by nobody who has a lease
     executor = ScriptedExecutor()
     Scheduler(store, executor, Watcher()).run(sweep)
     assert executor.orphans_of == [sweep, sweep]
@@ -346,11 +349,11 @@ def test_more_workers_than_seats_are_refused_or_share_them_and_are_marked(store:
     executor = ScriptedExecutor(seats=2)
     with pytest.raises(SeatingError, match="5 cannot be seated"):
         Scheduler(store, executor, Watcher()).run(sweep)
-    assert [t.state for t in store.trials(sweep)] == [TrialState.COMPLETED, TrialState.PENDING]
+    assert [t.state for t in store.trials.of(sweep)] == [TrialState.COMPLETED, TrialState.PENDING]
     Scheduler(store, executor := ScriptedExecutor(seats=2), Watcher(), oversubscribe=True).run(sweep)
     (job,) = executor.started
     assert (job.workers, job.granted, job.need) == (5, (2, 0), Seats(2))
-    two, five = store.trials(sweep)
+    two, five = store.trials.of(sweep)
     assert (two.oversubscribed, five.oversubscribed) == (False, True)
     assert five.state is TrialState.COMPLETED
     assert five.area_seconds
@@ -365,12 +368,12 @@ def test_a_mark_goes_with_another_attempt_unless_seconds_were_carried_over(
 ) -> None:
     trial = {"checkpoint_every": checkpoints}
     spec = parse_spec({"name": "x", "space": {"workers": [5]}, "trial": trial})
-    sweep = store.add_sweep(spec, plan(spec))
+    sweep = store.sweeps.add(spec, plan(spec))
     Scheduler(store, ScriptedExecutor(fails, seats=2), Watcher(), oversubscribe=True).run(sweep)
-    assert [t.oversubscribed for t in store.trials(sweep)] == [True]
-    store.try_failed_again(sweep)
+    assert [t.oversubscribed for t in store.trials.of(sweep)] == [True]
+    store.sweeps.try_failed_again(sweep)
     Scheduler(store, ScriptedExecutor(seats=5), Watcher(), oversubscribe=True).run(sweep)
-    assert [(t.state, t.oversubscribed) for t in store.trials(sweep)] == [
+    assert [(t.state, t.oversubscribed) for t in store.trials.of(sweep)] == [
         (TrialState.COMPLETED, checkpoints is not None)
     ]
 
@@ -382,79 +385,82 @@ def test_a_gang_that_is_killed_while_all_end_is_no_failure(store: Store) -> None
         Scheduler(
             store, ScriptedExecutor(fails), watcher, interrupts=lambda: 2 * bool(watcher.points), finish_running=True
         ).run(sweep)
-    (trial,) = store.trials(sweep)
+    (trial,) = store.trials.of(sweep)
     assert (trial.state, trial.reason) == (TrialState.PENDING, "interrupted")
 
 
 def test_what_is_added_while_it_runs_is_run_too(store: Store) -> None:
     sweep = submit(store, workers=[1], batch_size=[8])
     more = plan(parse_spec({"name": "more", "space": {"workers": [1], "batch_size": [8, 16, 32]}}))
-    watcher = Watcher(at_point=lambda: store.extend(sweep, more))
+    watcher = Watcher(at_point=lambda: store.sweeps.extend(sweep, more))
     Scheduler(store, ScriptedExecutor(), watcher).run(sweep)
-    assert [(t.state, t.attempt) for t in store.trials(sweep)] == [(TrialState.COMPLETED, 1)] * 3
+    assert [(t.state, t.attempt) for t in store.trials.of(sweep)] == [(TrialState.COMPLETED, 1)] * 3
 
 
 def test_a_trial_that_was_given_to_another_is_stopped_here(store: Store) -> None:
     sweep = submit(store, workers=[1])
-    (trial,) = store.trials(sweep)
+    (trial,) = store.trials.of(sweep)
     stopped: list[str] = []
 
     class Stoppable(ScriptedExecutor):
         def stop(self, trial_id: str) -> None:
             stopped.append(trial_id)
 
-    other = store.add_scheduler("another machine", "1 0")
+    other = store.leases.begin("another machine", "1 0")
 
     def take_over() -> None:
         if len(watcher.points) == 1:
-            store.release(trial.id, 1, "its lease ran out")
-            assert store.claim(trial.id, scheduler_id=other) == 2
+            store.attempts.release(trial.id, 1, "its lease ran out")
+            assert store.attempts.claim(trial.id, scheduler_id=other) == 2
         if len(watcher.points) == 3:
-            store.finish(trial.id, 2, TrialState.COMPLETED, summarize([]))
+            store.attempts.finish(trial.id, 2, TrialState.COMPLETED, summarize([]))
 
     watcher = Watcher(at_point=take_over)
     Scheduler(store, Stoppable(), watcher, TickingClock(step=6.0)).run(sweep)
     assert stopped
     assert set(stopped) == {trial.id}
-    assert [(t.state, t.attempt) for t in store.trials(sweep)] == [(TrialState.COMPLETED, 2)]
+    assert [(t.state, t.attempt) for t in store.trials.of(sweep)] == [(TrialState.COMPLETED, 2)]
 
 
 def test_a_trial_that_fails_in_a_sweep_that_is_being_stopped_is_not_tried_again(store: Store) -> None:
     sweep = submit(store, workers=[1], batch_size=[8, 16])
-    watcher = Watcher(at_point=lambda: store.ask_to_stop(sweep))
+    watcher = Watcher(at_point=lambda: store.sweeps.ask_to_stop(sweep))
     Scheduler(store, ScriptedExecutor(fails, seats=1), watcher, retries=5).run(sweep)
-    assert sorted(t.state for t in store.trials(sweep)) == [TrialState.CANCELLED, TrialState.FAILED]
+    assert sorted(t.state for t in store.trials.of(sweep)) == [TrialState.CANCELLED, TrialState.FAILED]
 
 
 def test_an_end_that_comes_after_the_trial_was_given_to_another_does_not_count(store: Store) -> None:
     sweep = submit(store, workers=[1])
-    (trial,) = store.trials(sweep)
+    (trial,) = store.trials.of(sweep)
 
     def take_over() -> None:
         if len(watcher.points) < 3:
             return
-        store.release(trial.id, 1, "its lease ran out")
-        assert store.claim(trial.id) == 2
-        store.finish(trial.id, 2, TrialState.DIVERGED, summarize([]))
+        store.attempts.release(trial.id, 1, "its lease ran out")
+        assert store.attempts.claim(trial.id) == 2
+        store.attempts.finish(trial.id, 2, TrialState.DIVERGED, summarize([]))
 
     watcher = Watcher(at_point=take_over)
     Scheduler(store, ScriptedExecutor(), watcher).run(sweep)
-    assert [(t.state, t.attempt) for t in store.trials(sweep)] == [(TrialState.DIVERGED, 2)]
+    assert [(t.state, t.attempt) for t in store.trials.of(sweep)] == [(TrialState.DIVERGED, 2)]
     assert not watcher.ended
 
 
 def test_a_claim_that_was_recorded_unbeknown_is_given_back_and_run(store: Store) -> None:
     sweep = submit(store, workers=[1], batch_size=[16, 32])
-    last = store.trials(sweep)[1]
+    last = store.trials.of(sweep)[1]
 
     class Forgetful(Watcher):
         def trial_started(self, trial: TrialRecord) -> None:
             if not self.started:
-                store.claim(last.id, scheduler_id=trial.scheduler_id)
+                store.attempts.claim(last.id, scheduler_id=trial.scheduler_id)
             super().trial_started(trial)
 
     Scheduler(store, ScriptedExecutor(), Forgetful(), TickingClock()).run(sweep)
-    assert [(t.state, t.attempt) for t in store.trials(sweep)] == [(TrialState.COMPLETED, 1), (TrialState.COMPLETED, 2)]
+    assert [(t.state, t.attempt) for t in store.trials.of(sweep)] == [
+        (TrialState.COMPLETED, 1),
+        (TrialState.COMPLETED, 2),
+    ]
 
 
 @pytest.mark.parametrize("given_away", [False, True])
@@ -463,15 +469,15 @@ def test_a_stopped_trials_checkpoints_go_unless_another_runs_it(
 ) -> None:
     monkeypatch.setenv("SWEEPER_LOGS", str(tmp_path))
     sweep = submit(store, workers=[1])
-    (trial,) = store.trials(sweep)
+    (trial,) = store.trials.of(sweep)
     folder = checkpoints_folder(trial.id)
     folder.mkdir(parents=True)
 
     def give_away() -> None:
         if given_away and len(watcher.points) == 3:
-            store.release(trial.id, 1, "its lease ran out")
-            assert store.claim(trial.id) == 2
-            store.finish(trial.id, 2, TrialState.COMPLETED, summarize([]))
+            store.attempts.release(trial.id, 1, "its lease ran out")
+            assert store.attempts.claim(trial.id) == 2
+            store.attempts.finish(trial.id, 2, TrialState.COMPLETED, summarize([]))
 
     watcher = Watcher(at_point=give_away)
     Scheduler(store, ScriptedExecutor(ends_as("stopped", 1.0)), watcher).run(sweep)
@@ -488,10 +494,10 @@ def test_a_wish_to_stop_reaches_what_runs(store: Store) -> None:
             job, _ = self._playing[trial_id]
             self._playing[trial_id] = (job, deque([Ended(trial_id, "stopped", 1, 32, 0.1)]))
 
-    watcher = Watcher(at_point=lambda: len(watcher.points) == 1 and store.ask_to_stop(sweep))
+    watcher = Watcher(at_point=lambda: len(watcher.points) == 1 and store.sweeps.ask_to_stop(sweep))
     Scheduler(store, Stoppable(seats=1), watcher, TickingClock()).run(sweep)
-    assert [t.state for t in store.trials(sweep)] == [TrialState.CANCELLED] * 3
-    assert stopped == [store.trials(sweep)[0].id]
+    assert [t.state for t in store.trials.of(sweep)] == [TrialState.CANCELLED] * 3
+    assert stopped == [store.trials.of(sweep)[0].id]
 
 
 def test_a_store_that_refuses_ends_the_gangs_and_is_told(store: Store) -> None:
@@ -506,4 +512,4 @@ def test_a_store_that_refuses_ends_the_gangs_and_is_told(store: Store) -> None:
         with pytest.raises(StoreError, match="disk is full"):
             Scheduler(store, executor, Watcher()).run(sweep)
     assert executor.closed
-    assert [t.state for t in store.trials(sweep)] == [TrialState.PENDING]
+    assert [t.state for t in store.trials.of(sweep)] == [TrialState.PENDING]

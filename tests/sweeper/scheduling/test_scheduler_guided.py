@@ -55,31 +55,31 @@ def test_what_can_win_no_more_is_pruned_and_the_winner_stays(store: Store, seats
     space = {"workers": [1], "batch_size": list(LOSSES)}
     trial = {"images": 80}
     spec = parse_spec({"name": "x", "trial": trial, "space": space, "prune": prune, "objective": objective})
-    sweep = store.add_sweep(spec, plan(spec))
-    record = store.find_sweep(sweep)
-    guide = guide_for(record, store.trials(sweep), store.points)
+    sweep = store.sweeps.add(spec, plan(spec))
+    record = store.sweeps.find(sweep)
+    guide = guide_for(record, store.trials.of(sweep), store.attempts.points)
     Scheduler(store, StoppingExecutor(falls_to(LOSSES), seats=seats), Watcher(), guide=guide).run(sweep)
-    trials = {trial.config["batch_size"]: trial for trial in store.trials(sweep)}
+    trials = {trial.config["batch_size"]: trial for trial in store.trials.of(sweep)}
     assert trials[16].state is TrialState.COMPLETED
     group = best_answer(store, sweep)["groups"][0]
     assert (group["winner"]["trial"], group["in_doubt"]) == (trials[16].id, [])
     if seats == 1:
         assert trials[32].state is TrialState.PRUNED
         assert trials[32].reason.startswith("its area will be ")
-        assert len(store.points(trials[32].id)) == trials[32].points < 10
+        assert len(store.attempts.points(trials[32].id)) == trials[32].points < 10
         assert trials[32].id in best_answer(store, sweep, threshold=0.5)["groups"][0]["in_doubt"]
 
 
 def test_a_guide_learns_from_what_has_ended_before_and_elsewhere(store: Store) -> None:
     space = {"workers": [1], "batch_size": [16, 32]}
     spec = parse_spec({"name": "x", "space": space, "prune": "area", "objective": {"over": "images"}})
-    sweep = store.add_sweep(spec, plan(spec))
-    good, bad = store.trials(sweep)
+    sweep = store.sweeps.add(spec, plan(spec))
+    good, bad = store.trials.of(sweep)
     points = [LossPoint(n, 8 * n, n / 10, 0.9) for n in range(1, 11)]
-    store.finish(good.id, store.claim(good.id) or 0, TrialState.COMPLETED, summarize(points))
-    guide = guide_for(store.find_sweep(sweep), store.trials(sweep), store.points)
+    store.attempts.finish(good.id, store.attempts.claim(good.id) or 0, TrialState.COMPLETED, summarize(points))
+    guide = guide_for(store.sweeps.find(sweep), store.trials.of(sweep), store.attempts.points)
     Scheduler(store, StoppingExecutor(falls_to(LOSSES)), Watcher(), guide=guide).run(sweep)
-    states = {trial.id: trial.state for trial in store.trials(sweep)}
+    states = {trial.id: trial.state for trial in store.trials.of(sweep)}
     assert states == {good.id: TrialState.COMPLETED, bad.id: TrialState.PRUNED}
 
 
@@ -89,11 +89,11 @@ def repeated(store: Store, **others: Any) -> str:
     objective = {"threshold": 2.0, "over": "images"}
     written = {"name": "x", "trial": {"images": 80}, "space": space, "prune": "area", "objective": objective}
     spec = parse_spec({**written, "repeats": 3, **others})
-    return store.add_sweep(spec, plan(spec))
+    return store.sweeps.add(spec, plan(spec))
 
 
 def guided(store: Store, sweep: str) -> Guide:
-    return guide_for(store.find_sweep(sweep), store.trials(sweep), store.points)
+    return guide_for(store.sweeps.find(sweep), store.trials.of(sweep), store.attempts.points)
 
 
 @pytest.mark.parametrize("seats", [1, 2, 5])
@@ -101,7 +101,7 @@ def test_of_a_setting_that_can_win_no_more_nothing_further_is_started(store: Sto
     sweep = repeated(store)
     executor, watcher = StoppingExecutor(falls_to(LOSSES), seats=seats), Watcher()
     Scheduler(store, executor, watcher, guide=guided(store, sweep)).run(sweep)
-    trials = store.trials(sweep)
+    trials = store.trials.of(sweep)
     assert len(watcher.ended) == len(trials)
     best = [trial for trial in trials if trial.config["batch_size"] == 16]
     assert [trial.state for trial in best] == [TrialState.COMPLETED] * 3
@@ -124,7 +124,7 @@ def test_a_seed_that_diverges_or_does_not_qualify_takes_its_setting_along(store:
 
     Scheduler(store, StoppingExecutor(script, seats=1), Watcher(), guide=guided(store, sweep)).run(sweep)
     by_batch: dict[int, list[TrialRecord]] = {}
-    for trial in store.trials(sweep):
+    for trial in store.trials.of(sweep):
         by_batch.setdefault(trial.config["batch_size"], []).append(trial)
     assert sorted(t.state for t in by_batch[8]) == [TrialState.DIVERGED, TrialState.PRUNED, TrialState.PRUNED]
     assert any(t.reason.endswith("another seed of its setting, diverged") for t in by_batch[8])
@@ -148,7 +148,7 @@ def test_after_an_interrupt_means_are_pruned_by_what_the_store_has(store: Store)
                 interrupts=partial(has_seen, watcher, points),
             ).run(sweep)
     Scheduler(store, StoppingExecutor(falls_to(LOSSES)), watcher, guide=guided(store, sweep)).run(sweep)
-    assert all(trial.state.ended for trial in store.trials(sweep))
+    assert all(trial.state.ended for trial in store.trials.of(sweep))
     winner = best_answer(store, sweep)["groups"][0]["winner"]
     assert (winner["parameters"]["batch_size"], winner["repeats"]) == (16, 3)
 
@@ -183,7 +183,7 @@ def test_over_dollars_workers_are_weighed_where_they_compete(store: Store) -> No
         return [replace(e, seconds=pace * e.seconds) if isinstance(e, Point) else e for e in falls_to(LOSSES)(job)]
 
     Scheduler(store, StoppingExecutor(script, seats=2), Watcher(), guide=guided(store, sweep)).run(sweep)
-    one, two = store.trials(sweep)
+    one, two = store.trials.of(sweep)
     answer = best_answer(store, sweep)
     assert answer["groups"][0]["winner"]["trial"] == one.id
     assert answer["groups"][0]["winner"]["area"] == pytest.approx(0.9 * 0.9 * 0.01)
@@ -194,19 +194,19 @@ def test_over_dollars_workers_are_weighed_where_they_compete(store: Store) -> No
 def test_what_a_guide_proposes_is_added_when_nothing_waits_and_run(store: Store, seats: int) -> None:
     spaces = [{"batch_size": [16], "learning_rate": [rate], "workers": [1]} for rate in (0.1, 0.2, 0.3)]
     first, *more = [plan(parse_spec({"name": "s", "trial": {"images": 96}, "space": space})) for space in spaces]
-    sweep_id = store.add_sweep(parse_spec({"name": "s", "trial": {"images": 96}, "space": spaces[0]}), first)
+    sweep_id = store.sweeps.add(parse_spec({"name": "s", "trial": {"images": 96}, "space": spaces[0]}), first)
     ended: list[int] = []
 
     class Proposing(Guide):
         proposes = True
 
         def propose(self) -> Sequence[TrialSpec]:
-            ended.append(sum(store.find_sweep(sweep_id).states.get(state, 0) for state in (TrialState.COMPLETED,)))
+            ended.append(sum(store.sweeps.find(sweep_id).states.get(state, 0) for state in (TrialState.COMPLETED,)))
             return more.pop(0) if more else ()
 
     executor = ScriptedExecutor(seats=seats)
     Scheduler(store, executor, Watcher(), guide=Proposing()).run(sweep_id)
-    assert [trial.state for trial in store.trials(sweep_id)] == [TrialState.COMPLETED] * 3
+    assert [trial.state for trial in store.trials.of(sweep_id)] == [TrialState.COMPLETED] * 3
     assert executor.most_seats == seats
     assert ended[0] == (0 if seats == 2 else 1)  # with a seat free at once, without one when there is one
 
@@ -229,7 +229,7 @@ def test_nothing_is_proposed_once_a_sweep_is_to_be_stopped(store: Store) -> None
         def propose(self) -> Sequence[TrialSpec]:
             return more
 
-    store.ask_to_stop(sweep_id)
-    before = len(store.trials(sweep_id))
+    store.sweeps.ask_to_stop(sweep_id)
+    before = len(store.trials.of(sweep_id))
     Scheduler(store, ScriptedExecutor(), Watcher(), guide=Proposing()).run(sweep_id)
-    assert len(store.trials(sweep_id)) == before
+    assert len(store.trials.of(sweep_id)) == before

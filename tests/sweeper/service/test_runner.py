@@ -52,7 +52,7 @@ def others(tmp_path: Path) -> list[int]:
 
 
 def is_completed(store: Store, sweep_id: str) -> bool:
-    return store.find_sweep(sweep_id).state == "completed"
+    return store.sweeps.find(sweep_id).state == "completed"
 
 
 def test_sweeps_run_in_their_order_and_what_cannot_run_is_passed_over(store: Store, url: str, tmp_path: Path) -> None:
@@ -67,8 +67,8 @@ def test_sweeps_run_in_their_order_and_what_cannot_run_is_passed_over(store: Sto
         assert found
         assert found.problem
         assert "nowhere_at_all" in found.problem["message"]
-        assert store.find_sweep(ids[1]).state == "pending"
-        first, last = ([t for one in store.trials(i) for t in store.attempts(one.id)] for i in (ids[0], ids[2]))
+        assert store.sweeps.find(ids[1]).state == "pending"
+        first, last = ([t for one in store.trials.of(i) for t in store.attempts.of(one.id)] for i in (ids[0], ids[2]))
         assert max(one.ended_at for one in first if one.ended_at) < min(one.started_at for one in last)
         assert runner.is_alive()
     finally:
@@ -84,13 +84,13 @@ def test_a_service_that_ends_lets_its_trials_wait_and_the_next_one_goes_on(
     runner.start()
     assert eventually(lambda: bool(store.progress.running(sweep_id)), 60)
     runner.close()
-    assert store.find_sweep(sweep_id).states == {TrialState.PENDING: 2}
+    assert store.sweeps.find(sweep_id).states == {TrialState.PENDING: 2}
     assert eventually(lambda: not others(tmp_path))
     again = Runner(store, url, LOCAL)
     again.start()
     try:
         assert eventually(lambda: bool(store.progress.running(sweep_id)), 60)
-        store.ask_to_stop(sweep_id)
+        store.sweeps.ask_to_stop(sweep_id)
         assert eventually(lambda: is_completed(store, sweep_id), 60)
     finally:
         again.close()
@@ -111,7 +111,7 @@ def test_a_scheduler_that_is_killed_is_told_and_leaves_nothing_running(store: St
     assert "exit code -9" in found.problem["message"]
     store.submissions.note_problem(sweep_id, None)
     assert eventually(lambda: bool(store.progress.running(sweep_id)) and runner.sweep == sweep_id, 60)
-    store.ask_to_stop(sweep_id)
+    store.sweeps.ask_to_stop(sweep_id)
     assert eventually(lambda: is_completed(store, sweep_id), 60)
 
 

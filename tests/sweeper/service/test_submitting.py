@@ -27,9 +27,9 @@ def test_the_same_again_is_the_same_sweep(store: Store) -> None:
     sweep_id, new = submit(store, SMALL, "key", Policy())
     assert new
     # As a program writes it that has read the spec back.
-    spec = store.find_sweep(sweep_id).spec.written
+    spec = store.sweeps.find(sweep_id).spec.written
     assert submit(store, spec, "key", Policy()) == (sweep_id, False)
-    assert store.find_sweep(sweep_id).trials == 2
+    assert store.sweeps.find(sweep_id).trials == 2
     assert submit(store, SMALL, "another", Policy())[0] != sweep_id
 
 
@@ -50,7 +50,7 @@ def test_code_is_taken_only_where_it_may_be_run(
         submit(store, written, "key", Policy())
     assert field in refused.value.message
     assert "--allow-commands" in refused.value.remedy
-    assert store.sweeps() == []
+    assert store.sweeps.all() == []
     submit(store, written, "key", Policy(allow_code=True))
 
 
@@ -58,7 +58,7 @@ def test_code_is_taken_only_where_it_may_be_run(
 def test_what_is_no_spec_is_refused(store: Store, written: Any) -> None:
     with pytest.raises(SpecError):
         submit(store, written, "key", Policy())
-    assert store.sweeps() == []
+    assert store.sweeps.all() == []
 
 
 def test_what_is_nested_without_end_is_refused(store: Store) -> None:

@@ -53,12 +53,12 @@ def take(store: Store, path: Path, **options: Any) -> ImportedSweep:
 def test_a_run_is_a_trial(store: Store, folder: Path) -> None:
     imported = take(store, folder, keys=Keys(loss="Loss/train"), assignments=("workers=2",))
     assert imported.name == "runs"
-    first, second = store.trials(imported.restored.sweep_id)
+    first, second = store.trials.of(imported.restored.sweep_id)
     expected = {"workers": 2, "learning_rate": 0.25, "batch_size": 32, "optimizer": "adam", "nesterov": True}
     assert first.parameters == second.parameters == expected
     assert (first.state, second.state) == (TrialState.COMPLETED, TrialState.DIVERGED)
     for trial, losses in zip((first, second), LOSSES.values(), strict=True):
-        points = store.points(trial.id)
+        points = store.attempts.points(trial.id)
         assert repr([point.loss for point in points]) == repr(losses)
         assert [point.step for point in points] == [0, 100, 200]
         assert [point.seconds - points[0].seconds for point in points] == pytest.approx([0, 1, 2])
@@ -95,7 +95,7 @@ def test_the_loss_must_be_chosen_where_it_has_no_usual_name(store: Store, folder
     with pytest.raises(LogFormatError, match=r"there are .*Loss/train") as error:
         take(store, folder)
     assert "--loss" in error.value.remedy
-    assert store.sweeps() == []
+    assert store.sweeps.all() == []
 
 
 def test_a_folder_without_events_is_none(tmp_path: Path) -> None:

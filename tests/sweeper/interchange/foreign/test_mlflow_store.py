@@ -74,10 +74,10 @@ def take(store: Store, path: Path, **options: Any) -> list[ImportedSweep]:
 def test_an_experiment_is_a_sweep_and_a_run_a_trial(store: Store, recorded: Path) -> None:
     imported = take(store, recorded)
     assert [one.name for one in imported] == [NAME, "second"]
-    trials = {trial.reason.rpartition(": ")[2]: trial for trial in store.trials(imported[0].restored.sweep_id)}
+    trials = {trial.reason.rpartition(": ")[2]: trial for trial in store.trials.of(imported[0].restored.sweep_id)}
     good = trials["good"]
     assert good.parameters == {"workers": 2, "batch_size": 64, "learning_rate": 0.1, "optimizer": "sgd #1"}
-    assert [(point.step, point.images, point.seconds, point.loss) for point in store.points(good.id)] == [
+    assert [(point.step, point.images, point.seconds, point.loss) for point in store.attempts.points(good.id)] == [
         (10, 1280, 1.0, 2.0),
         (20, 2560, 2.0, 1.0),
         (30, 3840, 3.0, 0.5),
@@ -94,17 +94,17 @@ def test_an_experiment_is_a_sweep_and_a_run_a_trial(store: Store, recorded: Path
 
 def test_values_that_are_not_finite_stay_so(store: Store, recorded: Path) -> None:
     (sweep, _) = take(store, recorded)
-    (wild,) = [trial for trial in store.trials(sweep.restored.sweep_id) if trial.reason.endswith("wild")]
-    assert repr([point.loss for point in store.points(wild.id)]) == "[2.0, nan, inf]"
+    (wild,) = [trial for trial in store.trials.of(sweep.restored.sweep_id) if trial.reason.endswith("wild")]
+    assert repr([point.loss for point in store.attempts.points(wild.id)]) == "[2.0, nan, inf]"
 
 
 def test_accuracies_tags_and_other_metrics_have_a_place(store: Store, recorded: Path) -> None:
     (sweep, _) = take(store, recorded)
-    (good,) = [trial for trial in store.trials(sweep.restored.sweep_id) if trial.reason.endswith("good")]
-    evaluations = store.evaluations(good.id)
+    (good,) = [trial for trial in store.trials.of(sweep.restored.sweep_id) if trial.reason.endswith("good")]
+    evaluations = store.attempts.evaluations(good.id)
     assert repr(evaluations[0]) == repr(EvaluationRecord(10, 1280, 1.0, math.nan, 0.1))
     assert len(evaluations) == 3
-    (attempt,) = store.attempts(good.id)
+    (attempt,) = store.attempts.of(good.id)
     assert attempt.effective["metrics"] == {"grad norm": 3.0}
     assert attempt.effective["mlflow"]["tags"]["kind"] == "日本"
     assert (attempt.ended_at or attempt.started_at) - attempt.started_at == (
@@ -125,9 +125,9 @@ def test_what_has_no_place_is_told(store: Store, recorded: Path) -> None:
 def test_one_experiment_and_another_loss_can_be_chosen(store: Store, recorded: Path) -> None:
     keys = Keys(loss="grad norm", seconds="images")
     (sweep,) = take(store, recorded, experiments=("second",), keys=keys, assignments=("workers=4", "learning_rate=0.3"))
-    (trial,) = store.trials(sweep.restored.sweep_id)
+    (trial,) = store.trials.of(sweep.restored.sweep_id)
     assert trial.parameters == {"workers": 4, "learning_rate": 0.3}
-    assert [(point.seconds, point.loss) for point in store.points(trial.id)] == [(1280.0, 1.0), (2560.0, 2.0)]
+    assert [(point.seconds, point.loss) for point in store.attempts.points(trial.id)] == [(1280.0, 1.0), (2560.0, 2.0)]
 
 
 @pytest.mark.parametrize(
@@ -144,4 +144,4 @@ def test_a_refusal_says_what_there_is_and_stores_nothing(
 ) -> None:
     with pytest.raises(kind, match=words):
         take(store, recorded, **options)
-    assert store.sweeps() == []
+    assert store.sweeps.all() == []

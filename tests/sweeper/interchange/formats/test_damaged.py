@@ -36,11 +36,11 @@ def test_a_damaged_file_is_refused_whole(name: str, tmp_path: Path) -> None:
         try:
             if source := find_source(exported):
                 for done in store_sweeps(other, [source], ForeignOptions()):
-                    other.delete_sweep(done.restored.sweep_id)  # what was changed may be right all the same
+                    other.sweeps.delete(done.restored.sweep_id)  # what was changed may be right all the same
         except SweeperError as error:
             refusals.append(error)
         file.write_bytes(whole)
-        assert other.sweeps() == []
+        assert other.sweeps.all() == []
     assert all(error.remedy and "\n" not in str(error) for error in refusals)
     store.close()
     other.close()

@@ -42,23 +42,23 @@ def storage(exported: Path) -> RDBStorage:
 
 
 def test_there_is_a_study_for_each_group(store: Store, storage: RDBStorage) -> None:
-    (sweep,) = store.sweeps()
+    (sweep,) = store.sweeps.all()
     names = optuna.get_all_study_names(storage)
     assert names == [f"{NAME}, workers=1 ({sweep.id})", f"{NAME}, workers=2 ({sweep.id})"]
     trials = [trial for name in names for trial in optuna.load_study(study_name=name, storage=storage).trials]
-    own = {trial.id: trial for trial in store.trials(sweep.id)}
+    own = {trial.id: trial for trial in store.trials.of(sweep.id)}
     assert {trial.user_attrs["trial"] for trial in trials} == set(own)
     for trial in trials:
         record = own[trial.user_attrs["trial"]]
         assert trial.params == record.parameters
         assert trial.user_attrs["state"] == record.state.value
         losses = [trial.intermediate_values[step] for step in sorted(trial.intermediate_values)]
-        assert repr(losses) == repr([point.loss for point in store.points(record.id)])
+        assert repr(losses) == repr([point.loss for point in store.attempts.points(record.id)])
 
 
 def test_the_best_trial_is_the_winner(store: Store, storage: RDBStorage) -> None:
-    (sweep,) = store.sweeps()
-    for group in best_per_group(store.candidates(sweep.id, "seconds"), sweep.threshold, sweep.group_by):
+    (sweep,) = store.sweeps.all()
+    for group in best_per_group(store.trials.candidates(sweep.id, "seconds"), sweep.threshold, sweep.group_by):
         study = optuna.load_study(study_name=f"{NAME}, workers={group.key['workers']} ({sweep.id})", storage=storage)
         if group.ranking:
             winner = group.ranking[0]
@@ -88,17 +88,17 @@ def ask(app: Any, path: str) -> Any:
 
 
 def test_the_dashboard_opens_it(store: Store, storage: RDBStorage) -> None:
-    (sweep,) = store.sweeps()
+    (sweep,) = store.sweeps.all()
     app = wsgi(storage)
     studies = ask(app, "/api/studies")["study_summaries"]
     assert [study["study_name"] for study in studies] == [f"{NAME}, workers={count} ({sweep.id})" for count in (1, 2)]
     shown = [trial for study in studies for trial in ask(app, f"/api/studies/{study['study_id']}")["trials"]]
-    own = {trial.id: trial for trial in store.trials(sweep.id)}
+    own = {trial.id: trial for trial in store.trials.of(sweep.id)}
     assert len(shown) == len(own)
     for trial in shown:
         attributes = {one["key"]: one["value"] for one in trial["user_attrs"]}
         record = own[json.loads(attributes["trial"]) if attributes["trial"].startswith('"') else attributes["trial"]]
-        assert len(trial["intermediate_values"]) == len(store.points(record.id))
+        assert len(trial["intermediate_values"]) == len(store.attempts.points(record.id))
         assert {one["name"] for one in trial["params"]} == set(record.parameters)
 
 

@@ -67,7 +67,10 @@ def test_ids_that_are_taken_are_given_anew(store: Store, file_format: SweepForma
     assert restored.sweep_id != sweep
     assert not restored.kept_ids
     assert told(store, sweep) == before
-    gangs = {gang.id: new.id for gang, new in zip(store.gangs(sweep), store.gangs(restored.sweep_id), strict=True)}
+    gangs = {
+        gang.id: new.id
+        for gang, new in zip(store.attempts.gangs(sweep), store.attempts.gangs(restored.sweep_id), strict=True)
+    }
     after = "\n".join(told(store, restored.sweep_id))
     for old, new in {**{new: old for old, new in gangs.items()}, restored.sweep_id: sweep}.items():
         after = after.replace(old, new)
@@ -84,15 +87,15 @@ def test_it_is_recognised_by_its_content(store: Store, file_format: SweepFormat,
 
 def test_a_sweep_of_which_nothing_has_run(store: Store, other: Store, file_format: SweepFormat, tmp_path: Path) -> None:
     spec = parse_spec({"name": "x", "space": {"workers": [1]}})
-    sweep = store.add_sweep(spec, plan(spec, first_points))
+    sweep = store.sweeps.add(spec, plan(spec, first_points))
     take(other, file_format, export(store, sweep, file_format, tmp_path))
     assert told(other, sweep) == told(store, sweep)
 
 
 def test_a_sweep_without_trials(store: Store, other: Store, file_format: SweepFormat, tmp_path: Path) -> None:
     spec = parse_spec({"name": "x", "space": {"workers": [1]}})
-    sweep = store.add_sweep(spec, plan(spec, first_points))
+    sweep = store.sweeps.add(spec, plan(spec, first_points))
     empty = replace(read_archive(store, sweep), trials=(), read=lambda: iter(()))
     path = write_export(empty, file_format, str(tmp_path / "empty"))
     assert take(other, file_format, path).trials == 0
-    assert other.find_sweep(sweep).name == "x"
+    assert other.sweeps.find(sweep).name == "x"

@@ -48,11 +48,11 @@ def test_each_trial_is_a_run_with_its_curve(store: Store, tmp_path: Path) -> Non
     sweep = fill(store)
     folder = export(store, sweep, tmp_path / "runs")
     runs = sorted(path for path in folder.iterdir() if path.is_dir())
-    trials = store.trials(sweep)
+    trials = store.trials.of(sweep)
     assert len(runs) == len(trials)
     for run, trial in zip(runs, trials, strict=True):
         scalars = accumulated(run)
-        points = store.points(trial.id)
+        points = store.attempts.points(trial.id)
         assert ("loss" in scalars.Tags()["scalars"]) == bool(points)
         if points:
             shown = scalars.Scalars("loss")
@@ -70,7 +70,7 @@ def test_hyperparameters_are_its_parameters(store: Store, tmp_path: Path) -> Non
         ({"workers": n, "learning_rate": n / 3, "kind": "a #1"}, "x", list(plain()), summarize(list(plain())))
         for n in (1, 2)
     ]
-    folder = export(store, store.add_import("日本", trials), tmp_path / "runs")
+    folder = export(store, store.sweeps.add_import("日本", trials), tmp_path / "runs")
     multiplexer = EventMultiplexer()
     multiplexer.AddRunsFromDirectory(str(folder))
     multiplexer.Reload()
