@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sweeper.guides.base import AreaGuide, Guide
+from sweeper.guides.area import AreaGuide
+from sweeper.guides.base import Guide
 from sweeper.guides.choice import guide_for
 from sweeper.guides.race import RacingGuide
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from sweeper.guides.base import AreaGuide, Guide
+from sweeper.guides.area import AreaGuide
+from sweeper.guides.base import Guide
 from sweeper.guides.race import RacingGuide
 from sweeper.guides.shared_curves import SharedCurves
 from sweeper.plan.equivalence import curves_are_shared, place_of

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from sweeper.guides.curve_model import Array, CurveModel, Rest, level_of, stage_of
-from sweeper.ranking.area_bound import AreaPruner
+from sweeper.ranking import Candidate
+from sweeper.ranking.area_bound import AreaBound, AreaVerdict, RunningCurve
 from sweeper.ranking.curve import LossPoint
-from sweeper.ranking.verdict import AreaVerdict
+from sweeper.ranking.partial_means import Hopeless
 
 # Relative deviation of the areas of a setting's seeds: 1.3 % is usual, 5.8 % was the most of 21 settings.
 _SEEDS_DIFFER = 0.06
@@ -44,9 +45,10 @@ class _Course:
 
 
 @dataclass
-class ForecastPruner(AreaPruner):
-    """The exact bound, and before it the forecast; `places` are all trials' as points for `CurveModel`."""
+class ForecastPruner:
+    """The exact `bound`, and before it the forecast; `places` are all trials' as points for `CurveModel`."""
 
+    bound: AreaBound
     risk: float = 0.01
     places: Mapping[str, Sequence[float]] = field(default_factory=dict)
     _model: CurveModel = field(default_factory=CurveModel)
@@ -56,9 +58,25 @@ class ForecastPruner(AreaPruner):
     _ended: int = 0
 
     def begin(self, trial: str, parameters: Mapping[str, Any], steps: int | None, images: int | None) -> None:
-        """See `AreaPruner.begin`."""
-        super().begin(trial, parameters, steps, images)
+        """See `AreaBound.begin`."""
+        self.bound.begin(trial, parameters, steps, images)
         self._courses[trial] = _Course()
+
+    def plan(self, trials: Mapping[str, Mapping[str, Any]]) -> None:
+        """See `AreaBound.plan`."""
+        self.bound.plan(trials)
+
+    def completed(self, candidate: Candidate) -> None:
+        """See `AreaBound.completed`."""
+        self.bound.completed(candidate)
+
+    def failed(self, trial: str) -> None:
+        """See `AreaBound.failed`."""
+        self.bound.failed(trial)
+
+    def hopeless(self, trial: str) -> Hopeless | None:
+        """See `AreaBound.hopeless`."""
+        return self.bound.hopeless(trial)
 
     def place_anew(self, places: Mapping[str, Sequence[float]]) -> None:
         """Trials were added, and the places of all have changed with the ranges of their parameters."""
@@ -90,10 +108,10 @@ class ForecastPruner(AreaPruner):
         self._spent = min(self.risk, self._spent + self.risk / max(1, len(self.places)))
 
     def point(self, trial: str, point: LossPoint) -> AreaVerdict | None:
-        """See `AreaPruner.point`; None too where the forecast knows too little."""
-        hopeless = super().point(trial, point)
-        course, running = self._courses.get(trial), self._running.get(trial)
-        if hopeless or course is None or running is None or self._off or not math.isfinite(point.loss):
+        """See `AreaBound.point`; None too where the forecast knows too little."""
+        hopeless = self.bound.point(trial, point)
+        course, running = self._courses.get(trial), self.bound.running(trial)
+        if hopeless or course is None or running is None or self.bound.off or not math.isfinite(point.loss):
             return hopeless
         course.points.append(point)
         stage = stage_of(point.step / running.steps) if running.steps else None
@@ -102,38 +120,33 @@ class ForecastPruner(AreaPruner):
         level = level_of([one.loss for one in course.points])
         course.looked_at = stage if level else course.looked_at
         rest = self._model.rest(self.places[trial], stage, level) if level else None
-        return self._judge(trial, course, rest) if rest else None
+        return self._judge(trial, running, course, rest) if rest else None
 
-    def _judge(self, trial: str, course: _Course, rest: Rest) -> Unlikely | None:
-        running, needed = self._running[trial], self._means.needed(trial)
-        left, pace_deviation = self._rest_of_axis(trial, course)
+    def _judge(self, trial: str, running: RunningCurve, course: _Course, rest: Rest) -> Unlikely | None:
+        needed, threshold = self.bound.needed(trial), self.bound.threshold
+        left, pace_deviation = self._rest_of_axis(running, course)
         area = running.area + left * math.exp(rest.mean.mean)
         wins = qualifies = 1.0
         if needed and left > 0:
             limit = math.log(max((needed.area - running.area) / left, 1e-12))
             wins = rest.mean.chance(limit, math.hypot(pace_deviation, _SEEDS_DIFFER if needed.waiting else 0.0))
-        if (
-            self.threshold is not None
-            and self.threshold > 0
-            and min(one.loss for one in course.points) > self.threshold
-        ):
-            qualifies = rest.lowest.chance(math.log(self.threshold))
+        if threshold is not None and threshold > 0 and min(one.loss for one in course.points) > threshold:
+            qualifies = rest.lowest.chance(math.log(threshold))
         chance = min(wins, qualifies)
         if chance >= (self.risk - self._spent) / max(1, len(self.places) - self._ended):
             return None
         self._spent += chance
         if qualifies < wins:
-            lowest = f"about {math.exp(rest.lowest.mean):.4g}, and the threshold is {self.threshold:g}"
+            lowest = f"about {math.exp(rest.lowest.mean):.4g}, and the threshold is {threshold:g}"
             return Unlikely(area, f"its lowest loss will be {lowest} (chance {qualifies:.1g})")
         assert needed
         rival = f"trial {needed.rival} has {needed.rivals:.5g}"
         return Unlikely(area, f"its area will be about {area:.5g}, and {rival} (chance to win {wins:.1g})")
 
-    def _rest_of_axis(self, trial: str, course: _Course) -> tuple[float, float]:
+    def _rest_of_axis(self, running: RunningCurve, course: _Course) -> tuple[float, float]:
         """What is left of the axis, and the deviation of its logarithm: steps may become faster or slower."""
-        running = self._running[trial]
-        if self.over in ("images", "steps"):
-            return self._left(running), 0.0
+        if self.bound.over in ("images", "steps"):
+            return self.bound.left(running), 0.0
         first, last = course.points[0], course.points[-1]
         steps, seconds = np.diff(np.array([(one.step, one.seconds) for one in course.points], dtype=float), axis=0).T
         pace = (last.seconds - first.seconds) / max(1, last.step - first.step)

@@ -20,8 +20,8 @@ from sweeper.guides.base import Derived, Enough, Guide, GuideAround, has_ended_w
 from sweeper.plan.equivalence import Place
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
+from sweeper.ranking.area_bound import Verdict
 from sweeper.ranking.curve import LossPoint
-from sweeper.ranking.verdict import Verdict
 
 _FEWEST_WINDOWS, _MOST_WINDOWS = 5, 60  # that tell the time of a step
 _SURE = 0.005  # relative deviation of that time's mean, at which it is known well enough

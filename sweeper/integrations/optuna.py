@@ -26,7 +26,7 @@ from optuna.trial import TrialState as State
 
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
-from sweeper.ranking.area_bound import AreaPruner as AreaBound
+from sweeper.ranking.area_bound import AreaBound
 from sweeper.ranking.curve import LossPoint, minimum_loss, summarize
 from sweeper.ranking.curve import area as area_of
 

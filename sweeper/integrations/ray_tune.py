@@ -15,7 +15,7 @@ from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
-from sweeper.ranking.area_bound import AreaPruner
+from sweeper.ranking.area_bound import AreaBound
 from sweeper.ranking.curve import LossPoint, summarize
 
 
@@ -50,7 +50,7 @@ class AreaScheduler(FIFOScheduler):
         self._loss, self._time_attr = metric, time_attr
         self._metric = metric  # which Ray looks for in every result
         self._iterations = iterations
-        self._bound = AreaPruner(threshold, "seconds", tuple(group_by), floor)
+        self._bound = AreaBound(threshold, "seconds", tuple(group_by), floor)
         self._curves: dict[str, list[LossPoint]] = {}
         self._stopped: set[str] = set()
 

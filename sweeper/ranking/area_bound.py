@@ -12,12 +12,11 @@ import logging
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from sweeper.ranking import Candidate
 from sweeper.ranking.curve import LossPoint
-from sweeper.ranking.partial_means import Hopeless, Means
-from sweeper.ranking.verdict import AreaVerdict
+from sweeper.ranking.partial_means import Hopeless, Means, Needed
 from sweeper.spec.repeats import Race
 
 logger = logging.getLogger(__name__)
@@ -25,9 +24,23 @@ logger = logging.getLogger(__name__)
 _ENOUGH_WINDOWS = 3  # to tell how fast a trial may go: the first may be slow
 
 
+class Verdict(Protocol):
+    """Why a trial is to be stopped, in words."""
+
+    def __str__(self) -> str: ...
+
+
+class AreaVerdict(Verdict, Protocol):
+    """The same by its area; `bound` is the area that it would have, or at least have."""
+
+    @property
+    def bound(self) -> float:
+        """In units of loss times those of the axis."""
+
+
 @dataclass
-class _Running:
-    """A curve as far as it goes; `steps` and `images` are what it will have in the end, None where unknown.
+class RunningCurve:
+    """A running trial's curve so far; `steps` and `images` are what it will have in the end, None where unknown.
 
     `scale` is what a unit of its axis counts: over dollars, what a second of it costs.
     """
@@ -42,7 +55,7 @@ class _Running:
 
 
 @dataclass
-class AreaPruner:
+class AreaBound:
     """The bound for the trials of one sweep.
 
     The guarantee holds for losses of at least `floor`, and over seconds with a floor above zero for steps that do not
@@ -59,7 +72,7 @@ class AreaPruner:
     floor: float = 0.0
     scale: Callable[[Mapping[str, Any]], float] = lambda _: 1.0
     repeats: int | Race = 1
-    _running: dict[str, _Running] = field(default_factory=dict)
+    _running: dict[str, RunningCurve] = field(default_factory=dict)
     _off: bool = False
     _lowered: bool = False
 
@@ -81,7 +94,7 @@ class AreaPruner:
         """An attempt at a trial begins, of so many steps and images in all as far as these are known."""
         self._means.add({trial: parameters})
         self._means.waits(trial)
-        self._running[trial] = _Running(self.scale(parameters), steps, images)
+        self._running[trial] = RunningCurve(self.scale(parameters), steps, images)
 
     def point(self, trial: str, point: LossPoint) -> AreaVerdict | None:
         """The next point of a running trial; why it should be stopped, None where it may still win."""
@@ -96,7 +109,7 @@ class AreaPruner:
             if point.step > before.step:
                 running.windows += 1
                 running.fastest = min(running.fastest, (point.seconds - before.seconds) / (point.step - before.step))
-        self._means.runs(trial, running.area + self.floor * running.scale * self._left(running))
+        self._means.runs(trial, running.area + self.floor * running.scale * self.left(running))
         return self.hopeless(trial)
 
     def failed(self, trial: str) -> None:
@@ -107,6 +120,30 @@ class AreaPruner:
     def hopeless(self, trial: str) -> Hopeless | None:
         """Why a trial that runs or waits should not go on, as far as is known now; None where it may still win."""
         return self._means.lost(trial) or (None if self._off else self._means.beaten(trial))
+
+    @property
+    def off(self) -> bool:
+        """Whether nothing is pruned any more, since a loss was negative."""
+        return self._off
+
+    def running(self, trial: str) -> RunningCurve | None:
+        """The curve of a running trial so far."""
+        return self._running.get(trial)
+
+    def needed(self, trial: str) -> Needed | None:
+        """What a running trial has to come to; None where there is nothing to beat yet."""
+        return self._means.needed(trial)
+
+    def left(self, running: RunningCurve) -> float:
+        """What surely is still to come of the axis, of a curve that has a point."""
+        last = running.last
+        assert last is not None
+        if self.over == "images":
+            return max(0.0, running.images - last.images) if running.images and last.images is not None else 0.0
+        steps = max(0, running.steps - last.step) if running.steps else 0
+        if self.over == "steps":
+            return float(steps)
+        return steps * running.fastest if running.windows >= _ENOUGH_WINDOWS else 0.0
 
     def _look_at(self, loss: float) -> None:
         if loss < 0:
@@ -127,14 +164,3 @@ class AreaPruner:
         if self.over in ("seconds", "dollars"):
             return point.seconds
         return float(point.step) if self.over == "steps" else math.nan if point.images is None else float(point.images)
-
-    def _left(self, running: _Running) -> float:
-        """What surely is still to come of the axis."""
-        last = running.last
-        assert last is not None
-        if self.over == "images":
-            return max(0.0, running.images - last.images) if running.images and last.images is not None else 0.0
-        steps = max(0, running.steps - last.step) if running.steps else 0
-        if self.over == "steps":
-            return float(steps)
-        return steps * running.fastest if running.windows >= _ENOUGH_WINDOWS else 0.0

@@ -10,8 +10,8 @@ from sweeper.gangs.base import Job, JobEvent, Seats, seats_of
 from sweeper.guides.base import Derived
 from sweeper.paths import checkpoints_folder, gang_log
 from sweeper.plan.trial import TrialState
+from sweeper.ranking.area_bound import Verdict
 from sweeper.ranking.curve import CurveSummary, LossPoint, summarize
-from sweeper.ranking.verdict import Verdict
 from sweeper.scheduling.admission import shape_of
 from sweeper.spec import Limits
 from sweeper.store import EvaluationRecord, GangRecord, Store, TrialRecord

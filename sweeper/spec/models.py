@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self, get_args
+from types import UnionType
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -305,8 +306,24 @@ def _words(axis: list[Scalar] | Range) -> tuple[Scalar, ...]:
 
 
 def _integers(name: str) -> bool:
-    field = TrainingConfig.model_fields.get(name)
-    return field is not None and "int" in repr(field.annotation)
+    """Whether a field, by dotted path, holds whole numbers and no others."""
+    kind: Any = TrainingConfig
+    for part in name.split("."):
+        model = next((one for one in _kinds_in(kind) if isinstance(one, type) and issubclass(one, BaseModel)), None)
+        if model is None or part not in model.model_fields:
+            return False
+        kind = model.model_fields[part].annotation
+    kinds = _kinds_in(kind)
+    return int in kinds and float not in kinds
+
+
+def _kinds_in(annotation: Any) -> list[Any]:
+    """The types that an annotation allows: those of a union, without what `Annotated` says of them."""
+    if get_origin(annotation) is Annotated:
+        return _kinds_in(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        return [kind for one in get_args(annotation) for kind in _kinds_in(one)]
+    return [annotation]
 
 
 def _worker_count(value: Scalar) -> int:

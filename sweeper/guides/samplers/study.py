@@ -15,7 +15,7 @@ import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.exceptions import ExperimentalWarning
-from optuna.samplers import BaseSampler, CmaEsSampler
+from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler
 from optuna.trial import TrialState as State
 from optuna.trial import create_trial
 
@@ -79,7 +79,9 @@ def _sampler(search: Search, fixed: Mapping[str, Any], seed: int) -> BaseSampler
     if search.method == "tpe":
         return TPEInContext(fixed, seed=seed, n_startup_trials=_STARTUP)
     if search.method == "gp":
-        return GPInContext(fixed, seed=seed, n_startup_trials=_STARTUP)
+        if fixed:
+            return GPInContext(fixed, seed=seed, n_startup_trials=_STARTUP)
+        return GPSampler(seed=seed, n_startup_trials=_STARTUP, warn_independent_sampling=False)
     return CmaEsSampler(seed=seed, warn_independent_sampling=False)
 
 

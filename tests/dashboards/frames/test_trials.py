@@ -13,6 +13,7 @@ from sweeper.errors import FigureError
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.store import GangRecord, Store, SweepRecord, TrialRecord
+from sweeper.store.attempts import Attempts
 from tests.dashboards.sweeps import Result, curve, diverging, evaluated, run
 
 SPACE: dict[str, Any] = {"batch_size": [16, 64], "learning_rate": [0.1, 0.5], "workers": [2, 10, 1]}
@@ -175,7 +176,7 @@ def test_tables_read_no_points(store: Store, sweep: SweepRecord, monkeypatch: py
     def refuse(*_: object) -> list[LossPoint]:
         raise AssertionError("a table of trials reads no points")
 
-    monkeypatch.setattr(Store, "points", refuse)
+    monkeypatch.setattr(Attempts, "points", refuse)
     assert len(trial_table(store, sweep).rows) == sweep.trials
 
 
@@ -251,7 +252,7 @@ def test_accuracies_read_no_points(store: Store, sweep: SweepRecord, monkeypatch
     assert winner is not None
     evaluated(store, winner.trial, 0.5)
     for name in ("points", "evaluations"):
-        monkeypatch.setattr(Store, name, refuse)
+        monkeypatch.setattr(Attempts, name, refuse)
     assert [row.accuracies for row in accuracy_table(store, table).rows] == [(), (0.5,), ()]
 
 

@@ -169,7 +169,7 @@ def test_show_bills_all_attempts_from_claim_to_end(run: Any, store: Store, monke
         def now(_zone: Any) -> datetime:
             return now[0]
 
-    for module in ("store", "statements"):
+    for module in ("attempts", "statements"):
         monkeypatch.setattr(f"sweeper.store.{module}.datetime", Clock)
     trial = next(trial for trial in store.trials.of(sweep_id) if trial.workers == 2)
     for state in ("interrupted", "completed"):

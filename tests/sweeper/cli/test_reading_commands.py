@@ -15,6 +15,7 @@ from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import parse_spec
+from sweeper.store.attempts import Attempts
 from sweeper.store.records import EvaluationRecord
 from sweeper.store.store import Store
 
@@ -137,7 +138,7 @@ def test_show_and_best_read_no_curves(run: Any, monkeypatch: pytest.MonkeyPatch)
         raise AssertionError("what they show is one row a trial")
 
     for name in ("points", "evaluations", "evaluations_by_trial"):
-        monkeypatch.setattr(Store, name, refuse)
+        monkeypatch.setattr(Attempts, name, refuse)
     assert run("show", "tested", "--json")[0] == 0
     assert run("best", "tested", "--json")[0] == 0
 

@@ -13,6 +13,7 @@ from sweeper.guides.curve_model import STAGES, CurveModel, level_of, stage_of
 from sweeper.guides.forecast_pruner import ForecastPruner
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
+from sweeper.ranking.area_bound import AreaBound
 from sweeper.ranking.curve import LossPoint, area, summarize
 
 POINTS = 100
@@ -100,7 +101,7 @@ def candidate(trial: str, points: Sequence[LossPoint]) -> Candidate:
 def pruner(threshold: float | None = 0.6, risk: float = 0.01, noise: float = 0.02, total: int = 20) -> ForecastPruner:
     """Knows ten curves of paces up to 1, the fastest of which is the one to beat."""
     places = {f"t{n}": [n / 10] for n in range(total)} | {"new": [0.55], "fast": [1.0]}
-    made = ForecastPruner(threshold, "seconds", ("workers",), risk=risk, places=places)
+    made = ForecastPruner(AreaBound(threshold, "seconds", ("workers",)), risk=risk, places=places)
     for number, pace in enumerate(PACES):
         points = points_of(falling(pace, noise, number))
         made.completed(candidate(f"t{number + 1}", points))

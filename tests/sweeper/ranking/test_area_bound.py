@@ -10,7 +10,7 @@ import pytest
 
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
-from sweeper.ranking.area_bound import AreaPruner
+from sweeper.ranking.area_bound import AreaBound
 from sweeper.ranking.curve import LossPoint, area, summarize
 
 BEST = [LossPoint(10 * n, 320 * n, float(n), loss) for n, loss in enumerate([2.0, 1.5, 1.0, 0.5], 1)]  # area 3.75
@@ -23,13 +23,13 @@ def candidate(trial: str, points: list[LossPoint], over: str = "seconds", **para
     return Candidate(trial, where, state, summary.finite, area(points, over), summary.minimum_loss)
 
 
-def pruner(over: str = "seconds", floor: float = 0.0, threshold: float | None = 1.0) -> AreaPruner:
-    made = AreaPruner(threshold, over, ("workers",), floor)
+def pruner(over: str = "seconds", floor: float = 0.0, threshold: float | None = 1.0) -> AreaBound:
+    made = AreaBound(threshold, over, ("workers",), floor)
     made.completed(candidate("best", BEST, over))
     return made
 
 
-def stopped_at(made: AreaPruner, points: list[LossPoint], steps: int | None = 40, **parameters: Any) -> int | None:
+def stopped_at(made: AreaBound, points: list[LossPoint], steps: int | None = 40, **parameters: Any) -> int | None:
     """After how many points a trial is stopped; None where it runs to its end."""
     images = None if steps is None else 32 * steps
     made.begin("new", {"workers": 1, **parameters}, steps, images)
@@ -79,7 +79,7 @@ def test_over_seconds_the_rest_goes_at_the_fastest_pace_of_several_windows() -> 
 
 
 def test_who_does_not_qualify_is_nobodys_rival() -> None:
-    made = AreaPruner(1.0, "seconds", ("workers",))
+    made = AreaBound(1.0, "seconds", ("workers",))
     made.completed(candidate("high", flat(1.1)))
     made.completed(candidate("wild", [*flat(0.1)[:2], LossPoint(30, 960, 3.0, math.nan)]))
     cut_off = candidate("pruned", flat(0.5))._replace(state=TrialState.PRUNED)
@@ -87,7 +87,7 @@ def test_who_does_not_qualify_is_nobodys_rival() -> None:
     assert stopped_at(made, flat(100.0)) is None
     made.completed(candidate("good", flat(0.9)))
     assert stopped_at(made, flat(100.0)) == 2
-    assert stopped_at(AreaPruner(None, "seconds", ("workers",)), flat(100.0)) is None
+    assert stopped_at(AreaBound(None, "seconds", ("workers",)), flat(100.0)) is None
 
 
 def test_another_attempt_begins_anew() -> None:

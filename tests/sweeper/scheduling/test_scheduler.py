@@ -233,7 +233,7 @@ def test_a_trial_is_given_back_also_where_its_points_cannot_be_written(store: St
     watcher = Watcher()
     scheduler = Scheduler(store, ScriptedExecutor(), watcher, interrupts=lambda: bool(watcher.points))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "add_points", refuse)
+        patch.setattr(store.attempts, "add_points", refuse)
         with pytest.raises(KeyboardInterrupt):
             scheduler.run(sweep)
     assert [trial.state for trial in store.trials.of(sweep)] == [TrialState.PENDING]
@@ -508,7 +508,7 @@ def test_a_store_that_refuses_ends_the_gangs_and_is_told(store: Store) -> None:
         raise StoreError("store: disk is full", "make room")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "finish", refuse)
+        patch.setattr(store.attempts, "finish", refuse)
         with pytest.raises(StoreError, match="disk is full"):
             Scheduler(store, executor, Watcher()).run(sweep)
     assert executor.closed
