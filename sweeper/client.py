@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 import httpx2
@@ -22,8 +24,13 @@ from sweeper.errors import (
     UsageError,
 )
 
+if TYPE_CHECKING:
+    from sweeper.api import Sweep
+    from sweeper.store import Store
+
 _TIMEOUT_S = 60.0
 _TRIALS_AT_ONCE = 1000
+_EXPORT_S = 600.0  # a million loss points take half a minute
 _SILENCE_S = 60.0  # of a stream that says something every 15 s even where nothing happens
 _KINDS = {
     kind.kind: kind for kind in (AccessError, NotFoundError, SeatingError, StoreError, SubmissionError, UsageError)
@@ -63,7 +70,13 @@ class Client:
         assert isinstance(found, list)
         return dict(found[0])
 
-    def sweep(self, sweep_id: str) -> dict[str, Any]:
+    def sweep(self, reference: str = "latest") -> Sweep:
+        """A sweep of the service as the Python interface has it: data frames and figures, from `sweeper.open` on."""
+        from sweeper.api import Sweep
+
+        return Sweep(_ServiceSource(self), reference)
+
+    def status(self, sweep_id: str) -> dict[str, Any]:
         """How far a sweep is, with its spec, the time left, and what keeps it from being run."""
         return self._ask("GET", f"sweeps/{sweep_id}")
 
@@ -105,6 +118,16 @@ class Client:
         except httpx2.HTTPError as error:
             raise self._out_of_reach(error) from None
 
+    def export(self, sweep_id: str) -> bytes:
+        """The sweep with all that was recorded of it, as `sweeper export -o FILE.json` writes it."""
+        try:
+            answer = self._http.get(f"/api/v1/sweeps/{quote(sweep_id)}/export", timeout=_EXPORT_S)
+        except httpx2.HTTPError as error:
+            raise self._out_of_reach(error) from None
+        if not answer.is_success:
+            raise self._error(answer)
+        return answer.content
+
     def _ask(
         self, method: str, path: str, query: Mapping[str, Any] | None = None, content: object = None
     ) -> dict[str, Any]:
@@ -135,6 +158,48 @@ class Client:
         return ServerError(
             f"--server {self._url}: cannot be reached ({why})", "start `sweeper serve`, or check the address"
         )
+
+
+class _ServiceSource:
+    """A service as the source of a `Sweep`; curves are read from a copy, made anew when the sweep has changed."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._copied: tuple[str, Any] | None = None
+        self._store: Store | None = None
+
+    def status(self, reference: str) -> dict[str, Any]:
+        """See `sweeper.api.Source.status`."""
+        return self._client.find(reference)
+
+    def trials(self, sweep_id: str) -> list[dict[str, Any]]:
+        """See `sweeper.api.Source.trials`."""
+        return self._client.trials(sweep_id)
+
+    def best(self, sweep_id: str, **choices: Any) -> dict[str, Any]:
+        """See `sweeper.api.Source.best`."""
+        return self._client.best(sweep_id, **choices)
+
+    def store(self, sweep_id: str) -> Store:
+        """See `sweeper.api.Source.store`."""
+        from sweeper.interchange.formats import SWEEP_FORMATS
+        from sweeper.store import open_store
+        from sweeper.store.archives import restore
+
+        found = self._client.find(sweep_id)
+        mark = (sweep_id, found["states"])
+        if self._store is None or mark != self._copied or found["states"].get("running"):
+            folder = tempfile.TemporaryDirectory(prefix="sweeper-copy-")
+            file = Path(folder.name) / "sweep.json"
+            file.write_bytes(self._client.export(sweep_id))
+            store = open_store(f"sqlite:///{folder.name}/copy.db")
+            for incoming in SWEEP_FORMATS["json"].read(file):
+                restore(store, incoming.sweep, incoming.trials)
+            if self._store is not None:
+                self._store.close()
+            self._folder, self._copied, self._store = folder, mark, store
+        return self._store
 
 
 def _as_error(content: Mapping[str, str]) -> SweeperError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -29,7 +29,11 @@ class View(Observer, AbstractContextManager[Any], Protocol):
 
 def make_view(console: Console, sweep: SweepRecord, trials: Sequence[TrialRecord]) -> View:
     """The view that suits the console: live on a terminal, lines elsewhere."""
-    return LiveView(console, sweep, trials) if console.is_terminal else LineView(console, sweep, trials)
+    return (
+        LiveView(console, sweep, trials)
+        if console.is_terminal or console.is_jupyter
+        else LineView(console, sweep, trials)
+    )
 
 
 def on_console(console: Console) -> Audience:
@@ -38,6 +42,32 @@ def on_console(console: Console) -> Audience:
         say=lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True),
         view=lambda sweep, trials: make_view(console, sweep, trials),
     )
+
+
+def in_notebook_or_terminal() -> Audience:
+    """Whoever looks at standard output, or at a notebook's cell, where what is shown is redrawn in place."""
+    return on_console(Console())
+
+
+def silent() -> Audience:
+    """Nobody."""
+    return Audience(say=lambda _: None, view=lambda _sweep, _trials: nullcontext(_Unseen()))
+
+
+class _Unseen:
+    """An observer that shows nothing."""
+
+    def trial_started(self, trial: TrialRecord) -> None:
+        """Not shown."""
+
+    def point_reported(self, trial: TrialRecord, point: LossPoint) -> None:
+        """Not shown."""
+
+    def trial_ended(self, trial: TrialRecord) -> None:
+        """Not shown."""
+
+    def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
+        """Not shown."""
 
 
 class _Standing:

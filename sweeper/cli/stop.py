@@ -86,7 +86,7 @@ def _stop_by(server: Server, reference: str) -> _Stopped:
         cancelled = client.stop(sweep_id)["cancelled"]
         deadline = time.monotonic() + _WAIT_S
         while True:
-            states = client.sweep(sweep_id)["states"]
+            states = client.status(sweep_id)["states"]
             running = states.get(TrialState.RUNNING.value, 0)
             if not running or time.monotonic() > deadline:
                 return _Stopped(sweep_id, cancelled, states.get(TrialState.CANCELLED.value, 0), running)

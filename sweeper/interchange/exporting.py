@@ -55,13 +55,20 @@ def write_export(archive: Archive, file_format: SweepFormat, target: str) -> Pat
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             file_format.write(archive, partial)
+            if file_format.companion:
+                os.replace(_beside(partial, file_format), _beside(path, file_format))
             os.replace(partial, path)
         finally:
             _remove(partial)
+            _remove(_beside(partial, file_format))
     except (OSError, sqlite3.Error) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise DocumentError(f"{path}: cannot be written ({why})", "name another place with -o") from None
     return path
+
+
+def _beside(path: Path, file_format: SweepFormat) -> Path:
+    return Path(f"{path}{file_format.companion}")
 
 
 def _check_place(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
@@ -11,7 +12,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """Handles interrupts while its block runs; for the main thread.
+    """Handles interrupts while its block runs, if that is in the main thread; elsewhere none is seen.
 
     At first the first one raises KeyboardInterrupt where it comes, and further ones are ignored. After `defer` none is
     raised any more: whoever works then asks for their `count` at moments when nothing is half done.
@@ -24,6 +25,8 @@ class Interrupts:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
+        if threading.current_thread() is not threading.main_thread():
+            return self  # Python handles signals in its main thread alone
         for number in _SIGNALS:
             # A hang-up that is ignored already is so by nohup's wish. A SIGINT is ignored in what a script starts in
             # the background, and whoever sends one to this process all the same means it.

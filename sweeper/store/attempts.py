@@ -17,6 +17,7 @@ from sweeper.store import rows, statements, tables
 from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord
 from sweeper.store.transactions import Transactions
 
+_AT_ONCE = 500  # values in one statement; SQLite takes a limited number
 _INSERT: dict[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
@@ -162,6 +163,28 @@ class Attempts:
     def points(self, trial_id: str, attempt: int | None = None) -> list[LossPoint]:
         """The curve of an attempt, of the latest where none is given."""
         return [rows.loss_point(row) for row in self._all(statements.of_attempt(tables.loss_point, trial_id, attempt))]
+
+    def curves(
+        self, trials: Sequence[str], *, all_attempts: bool = False
+    ) -> list[tuple[str, int, int, int | None, float, float]]:
+        """Trial, attempt, step, images, seconds and loss of each point of these trials, trial after trial.
+
+        Of each trial's latest attempt, or of all.
+        """
+        point, trial = tables.loss_point.c, tables.trial.c
+        columns = (point.trial_id, point.attempt, point.step, point.images, point.seconds, point.loss)
+        query = select(*columns).order_by(point.trial_id, point.attempt, point.step)
+        if not all_attempts:
+            query = query.join(tables.trial, (trial.id == point.trial_id) & (trial.attempt == point.attempt))
+
+        def read(connection: Connection) -> dict[str, list[Any]]:
+            found: dict[str, list[Any]] = {one: [] for one in trials}
+            for begin in range(0, len(trials), _AT_ONCE):
+                for row in connection.execute(query.where(point.trial_id.in_(trials[begin : begin + _AT_ONCE]))):
+                    found[row[0]].append(tuple(row))
+            return found
+
+        return [row for of_trial in self._read(read).values() for row in of_trial]
 
     def evaluations(self, trial_id: str, attempt: int | None = None) -> list[EvaluationRecord]:
         """The evaluations of an attempt in the order of their steps, of the latest attempt where none is given."""

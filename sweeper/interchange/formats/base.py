@@ -42,8 +42,11 @@ class SweepFormat(Protocol):
     suffixes: tuple[str, ...]
     """Endings of file names that choose it, in lower case."""
 
+    companion: str
+    """What is added to the file's name for a second file that belongs to it; empty where there is none."""
+
     def write(self, archive: Archive, path: Path) -> None:
-        """Write a sweep."""
+        """Write a sweep, and its second file beside it."""
         ...
 
     def recognizes(self, path: Path) -> bool:

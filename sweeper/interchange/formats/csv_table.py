@@ -1,7 +1,9 @@
-"""CSV: a tidy table of loss points, and all else in lines that begin with `#`.
+"""CSV: a tidy table of loss points, and beside it a file with all else, as JSON lines.
 
-The first line is the head, and above the points of each trial stands what else there is of it. Programs that pass over
-comments (pandas: `comment="#"`) see the table alone: trial, parameters, state, attempt, step, images, seconds, loss.
+FILE.csv has a header and a row for each loss point: trial, parameters, state, attempt, step, images, seconds, loss. Any
+program reads it (`pandas.read_csv` without options). FILE.csv.meta has a head and a line for each trial, as
+`sweeper.interchange.document` has them; both are needed to import the sweep again. Older exports have the same lines
+within the table, each after `#`, and are still read.
 """
 
 from __future__ import annotations
@@ -22,39 +24,61 @@ from sweeper.store.archived import Archive, ArchivedSweep, ArchivedTrial
 from sweeper.store.records import TrialRecord
 
 _FIRST, _LAST = ("trial",), ("state", "attempt", "step", "images", "seconds", "loss")
-_BEGINNING = re.compile(r'\ufeff?# \{"sweeper":')
+_OLD_BEGINNING = re.compile(r'\ufeff?# \{"sweeper":')
 _COMMENT = "# "
+_LONGEST_HEADER = 1_000_000
+_AGAIN = "export it again; the two files are not of one export"
+_END = '"end"'  # the last line: what is cut short lacks it
 
 
 class CsvFormat:
-    """A line a loss point, of all attempts; `sweeper.interchange.document` in comments."""
+    """A line a loss point, of all attempts; `sweeper.interchange.document` in a file beside it."""
 
     name = "csv"
     suffixes: tuple[str, ...] = (".csv",)
+    companion = ".meta"
 
     def write(self, archive: Archive, path: Path) -> None:
-        """The head, the table's header, then trial by trial."""
+        """The table, and beside it the head and trial by trial what else there is."""
         names = parameter_columns(archive.trials)
-        with path.open("w", encoding="utf-8", newline="") as file:
-            # All texts in quotes: within them a # begins no comment.
-            table = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-            file.write(f"{_COMMENT}{dump(head_document(archive.sweep))}\n")
+        meta = Path(f"{path}{self.companion}")
+        with path.open("w", encoding="utf-8", newline="") as file, meta.open("w", encoding="utf-8") as other:
+            table = csv.writer(file, lineterminator="\n")
+            other.write(f"{dump(head_document(archive.sweep))}\n")
             table.writerow([*_FIRST, *map(cell, names.values()), *_LAST])
             for trial in archive.read():
-                file.write(f"{_COMMENT}{dump(trial_document(trial))}\n")
+                other.write(f"{dump(trial_document(trial))}\n")
                 table.writerows(_rows(trial, list(names)))
-            file.write(f"{_COMMENT}end\n")
+            other.write(f"{_END}\n")
 
     def recognizes(self, path: Path) -> bool:
-        """Whether it begins with a head."""
-        return begins(path, _BEGINNING)
+        """Whether it has the header of an export, or begins with the head of an old one."""
+        return _has_our_header(path) or begins(path, _OLD_BEGINNING)
 
     def read(self, path: Path) -> Iterator[IncomingSweep]:
-        """The sweep; of the table only trial, attempt and the points are read, the comments have the rest."""
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            sweep = read_head(path, parse(path, file.readline().removeprefix(_COMMENT)))
+        """The sweep; of the table only trial, attempt and the points are read, the rest is beside it."""
+        if begins(path, _OLD_BEGINNING):
+            yield from _read_old(path)
+            return
+        meta = Path(f"{path}{self.companion}")
+        if not meta.is_file():
+            raise DocumentError(
+                f"{path}: is an exported sweep, and its other file, {meta.name}, is not beside it",
+                "keep the two together, or export as .parquet or .json, which are one file",
+            )
+        with path.open(encoding="utf-8-sig", newline="") as file, meta.open(encoding="utf-8") as other:
+            sweep = read_head(meta, parse(meta, other.readline()))
             header = next(csv.reader([file.readline()]))
-            yield IncomingSweep(sweep, _read_trials(path, sweep, len(header), file))
+            yield IncomingSweep(sweep, _read_beside(path, meta, sweep, len(header), file, other))
+
+
+def _has_our_header(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            names = next(csv.reader([file.readline(_LONGEST_HEADER)]), [])
+    except (OSError, csv.Error):
+        return False
+    return tuple(names[:1]) == _FIRST and tuple(names[-len(_LAST) :]) == _LAST
 
 
 def parameter_columns(trials: Sequence[TrialRecord]) -> dict[str, str]:
@@ -80,6 +104,38 @@ def _rows(trial: ArchivedTrial, names: Sequence[str]) -> Iterator[list[Any]]:
             yield [*shared, attempt.record.number, point.step, images, point.seconds, point.loss]
 
 
+def _read_beside(
+    path: Path, meta: Path, sweep: ArchivedSweep, width: int, table: Iterable[str], documents: Iterable[str]
+) -> Iterator[ArchivedTrial]:
+    """The trials of two files, each with the rows that follow for it in the table."""
+    rows = csv.reader(table)
+    waiting = next(rows, None)
+    for line in documents:
+        if line.rstrip() == _END:
+            if waiting is not None:
+                raise DocumentError(
+                    f"{path}: has points of a trial that {meta.name} does not name: {waiting[0]!r}", _AGAIN
+                )
+            return
+        document = parse(meta, line)
+        trial = document.get("trial") if isinstance(document, dict) else None
+        identity = trial.get("id") if isinstance(trial, dict) else None
+        own: list[list[str]] = []
+        while waiting is not None and waiting[:1] == [identity]:
+            own.append(waiting)
+            waiting = next(rows, None)
+        yield _trial(path, sweep, document, width, own)
+    raise DocumentError(f"{meta}: ends before its end", "export it again; it is cut short")
+
+
+def _read_old(path: Path) -> Iterator[IncomingSweep]:
+    """What versions up to 0.1 wrote: one file, with the documents in comments."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        sweep = read_head(path, parse(path, file.readline().removeprefix(_COMMENT)))
+        header = next(csv.reader([file.readline()]))
+        yield IncomingSweep(sweep, _read_trials(path, sweep, len(header), file))
+
+
 def _read_trials(path: Path, sweep: ArchivedSweep, width: int, lines: Iterable[str]) -> Iterator[ArchivedTrial]:
     document: Any = None
     rows: list[str] = []
@@ -88,17 +144,17 @@ def _read_trials(path: Path, sweep: ArchivedSweep, width: int, lines: Iterable[s
             rows.append(line)
             continue
         if document is not None or rows:
-            yield _trial(path, sweep, document, width, rows)
+            yield _trial(path, sweep, document, width, csv.reader(rows))
         if line.rstrip() == f"{_COMMENT}end":
             return
         document, rows = parse(path, line.removeprefix(_COMMENT)), []
     raise DocumentError(f"{path}: ends before its end", "export it again; it is cut short")
 
 
-def _trial(path: Path, sweep: ArchivedSweep, document: Any, width: int, lines: Sequence[str]) -> ArchivedTrial:
+def _trial(path: Path, sweep: ArchivedSweep, document: Any, width: int, rows: Iterable[Sequence[str]]) -> ArchivedTrial:
     points: dict[int, list[LossPoint]] = {}
     trial = None
-    for row in csv.reader(lines):
+    for row in rows:
         if len(row) != width:
             raise DocumentError(f"{path}: a line has {len(row)} cells instead of {width}: {row}", "export it again")
         trial = row[0]

@@ -23,6 +23,7 @@ class JsonFormat:
 
     name = "json"
     suffixes: tuple[str, ...] = (".json",)
+    companion = ""
 
     def write(self, archive: Archive, path: Path) -> None:
         """A line for the head, one for each trial, one for the end."""

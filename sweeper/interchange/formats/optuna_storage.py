@@ -47,6 +47,7 @@ class OptunaFormat:
 
     name = "optuna"
     suffixes: tuple[str, ...] = (".db", ".sqlite", ".sqlite3")
+    companion = ""
 
     def write(self, archive: Archive, path: Path) -> None:
         """The studies, then trial by trial."""

@@ -31,6 +31,7 @@ class ParquetFormat:
 
     name = "parquet"
     suffixes: tuple[str, ...] = (".parquet",)
+    companion = ""
 
     def write(self, archive: Archive, path: Path) -> None:
         """Row groups of many points, in the order of trials and attempts."""

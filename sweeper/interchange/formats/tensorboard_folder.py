@@ -40,6 +40,7 @@ class TensorBoardFormat:
 
     name = "tensorboard"
     suffixes: tuple[str, ...] = ()
+    companion = ""
 
     def write(self, archive: Archive, path: Path) -> None:
         """The folder with a folder for each trial."""

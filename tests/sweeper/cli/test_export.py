@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pyarrow.parquet as pq
 import pytest
 
@@ -79,8 +81,8 @@ def test_an_export_takes_the_place_of_a_file(run: Any, sweep: str, tmp_path: Pat
     path = tmp_path / "new" / "x.csv"
     path.write_text("old")
     assert run("export", sweep, "-o", str(path))[0] == 0
-    assert path.read_text().startswith('# {"sweeper":')
-    assert [file.name for file in path.parent.iterdir()] == ["x.csv"]
+    assert path.read_text().startswith("trial,workers,")
+    assert sorted(file.name for file in path.parent.iterdir()) == ["x.csv", "x.csv.meta"]
 
 
 @pytest.mark.parametrize(
@@ -110,6 +112,7 @@ def test_refusals_of_an_export(run: Any, tmp_path: Path, options: list[str], wor
         (["x.json", "--name", "latest"], "--name"),
         (["cut.json"], "export it again"),
         (["cut.csv"], "export it again"),
+        (["alone.csv"], "its other file, alone.csv.meta, is not beside it"),
         (["bent.json"], "trial"),
         (["later.json"], "is of format 2, and this version reads 1"),
         (["sweeps.db"], "is a database of none of the kinds"),
@@ -128,6 +131,8 @@ def test_refusals_of_an_import_store_nothing(
     (tmp_path / "later.json").write_text(text.replace('"format":1', '"format":2'))
     table = (tmp_path / "x.csv").read_text()
     (tmp_path / "cut.csv").write_text(table[: len(table) // 2])
+    (tmp_path / "alone.csv").write_text(table)
+    shutil.copy(tmp_path / "x.csv.meta", tmp_path / "cut.csv.meta")
     pq.write_table(pq.read_table(tmp_path / "x.parquet").replace_schema_metadata({}), tmp_path / "other.parquet")
     (tmp_path / "empty").mkdir()
     code, out, err = run("import", str(tmp_path / options[0]), *options[1:])
@@ -139,10 +144,9 @@ def test_refusals_of_an_import_store_nothing(
 
 
 def test_pandas_reads_the_tables(run: Any, store: Store, sweep: str, tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
     run("export", sweep, "-o", str(tmp_path / "x.csv"))
     run("export", sweep, "-o", str(tmp_path / "x.parquet"))
-    tables = pandas.read_csv(tmp_path / "x.csv", comment="#"), pandas.read_parquet(tmp_path / "x.parquet")
+    tables = pandas.read_csv(tmp_path / "x.csv"), pandas.read_parquet(tmp_path / "x.parquet")
     for table in tables:
         assert list(table.columns[:3]) == ["trial", "workers", "batch_size"]
         assert list(table.columns[-6:]) == ["state", "attempt", "step", "images", "seconds", "loss"]

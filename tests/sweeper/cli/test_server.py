@@ -66,7 +66,7 @@ def test_submit_watch_best_from_another_zone(serving: Serving, spec: Path, tmp_p
     assert json.loads(out.splitlines()[0])["ended"] == 4
     shown = json.loads(told("show", "latest", "--json")[0])
     with Client(serving.url) as client:
-        assert client.sweep(first["sweep"])["created_at"].endswith("+00:00")
+        assert client.status(first["sweep"])["created_at"].endswith("+00:00")
     assert all(trial["seconds"] > 0 for trial in shown["trials"])
     assert number(tmp_path, "SELECT count(*) FROM sweep") == 1
     assert eventually(lambda: len(others(tmp_path)) == 1)  # the server

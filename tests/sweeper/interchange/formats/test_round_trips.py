@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sweeper.errors import DocumentError
 from sweeper.guides.samplers import first_points
 from sweeper.interchange.exporting import write_export
 from sweeper.interchange.formats import SWEEP_FORMATS, SweepFormat
@@ -17,6 +18,8 @@ from sweeper.spec import parse_spec
 from sweeper.store import Store, open_store
 from sweeper.store.archives import Restored, read_archive, restore
 from tests.sweeper.interchange.archived_sweeps import fill, told
+
+KEPT = Path(__file__).parents[1] / "kept"
 
 
 @pytest.fixture(params=list(SWEEP_FORMATS))
@@ -99,3 +102,20 @@ def test_a_sweep_without_trials(store: Store, other: Store, file_format: SweepFo
     path = write_export(empty, file_format, str(tmp_path / "empty"))
     assert take(other, file_format, path).trials == 0
     assert other.sweeps.find(sweep).name == "x"
+
+
+def test_a_csv_that_an_older_version_wrote_is_read_whole(store: Store, other: Store) -> None:
+    sweep = take(store, SWEEP_FORMATS["csv"], KEPT / "version-0.1.csv").sweep_id
+    assert take(other, SWEEP_FORMATS["json"], KEPT / "version-0.1.json").sweep_id == sweep
+    assert told(store, sweep) == told(other, sweep)
+    source = find_source(KEPT / "version-0.1.csv")
+    assert source is not None
+    assert source.format == "csv"
+
+
+def test_a_csv_and_another_ones_second_file_are_refused(store: Store, other: Store, tmp_path: Path) -> None:
+    first, second = (export(store, fill(store, name), SWEEP_FORMATS["csv"], tmp_path / name) for name in ("a", "b"))
+    second.with_name(f"{second.name}.meta").replace(first.with_name(f"{first.name}.meta"))
+    with pytest.raises(DocumentError, match="points"):
+        take(other, SWEEP_FORMATS["csv"], first)
+    assert other.sweeps.all() == []

@@ -1,0 +1,378 @@
+"""The Python interface: sweeps as pandas data frames and matplotlib figures, and a way to run them.
+
+    import sweeper
+
+    sweep = sweeper.open("sqlite:///sweeper.db").sweep("latest")
+    sweep.best(by=["workers"])
+    sweep.figure("heatmap").savefig("heatmap.png")
+    sweep = sweeper.run("sweep.yaml", executor="local")
+
+A `Sweep` reads the store each time it is asked, so a sweep that runs can be watched. `sweeper.client.Client` has the
+same objects for the sweeps of a service.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import pandas as pd
+
+from sweeper.answers.best import best_answer
+from sweeper.answers.sweeps import list_answer, show_answer, sweep_answer
+from sweeper.errors import FigureError, MissingPackageError, UsageError
+from sweeper.store import Store, open_store
+from sweeper.store.store import DEFAULT_URL
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sweeper.spec import SweepSpec
+
+FIGURES = "sweeper.figures"  # the group of entry points that draw figures; each is called with a store and a sweep
+STORE_VARIABLE = "SWEEPER_STORE"
+_SHOWN = 20  # rows of a sweep that a notebook shows
+_OF_TRIAL = ("trial", "state")
+_MEASURED = (
+    "area",
+    "minimum_loss",
+    "final_loss",
+    "seconds",
+    "images",
+    "steps",
+    "points",
+    "accuracy",
+    "dollars",
+    "attempt",
+    "oversubscribed",
+    "derived_from",
+    "reason",
+)
+_OF_POINT = ("attempt", "step", "images", "seconds", "loss")
+_OF_WINNER = ("area", "minimum_loss", "seconds", "images", "accuracy", "repeats")
+
+
+class Source(Protocol):
+    """Where a `Sweep` reads: a store, or a service; each method raises the library's clear errors."""
+
+    def status(self, reference: str) -> dict[str, Any]:
+        """The sweep, as an entry of `sweeper list --json`."""
+
+    def trials(self, sweep_id: str) -> list[dict[str, Any]]:
+        """Its trials in the order of the plan, as in `sweeper show --json`."""
+
+    def best(self, sweep_id: str, **choices: Any) -> dict[str, Any]:
+        """As `sweeper best --json`: by, threshold, over, oversubscribed, dollars_per_worker_hour."""
+
+    def store(self, sweep_id: str) -> Store:
+        """A store that has the sweep with its curves; of a service a copy."""
+
+
+class StoreSource:
+    """A store as a source."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def status(self, reference: str) -> dict[str, Any]:
+        """See `Source.status`."""
+        return sweep_answer(self._store.sweeps.find(reference))
+
+    def trials(self, sweep_id: str) -> list[dict[str, Any]]:
+        """See `Source.trials`."""
+        return list(show_answer(self._store, sweep_id, "plan")["trials"])
+
+    def best(self, sweep_id: str, **choices: Any) -> dict[str, Any]:
+        """See `Source.best`."""
+        by, threshold, over = choices.get("by", ()), choices.get("threshold"), choices.get("over")
+        shared, rate = choices.get("oversubscribed", False), choices.get("dollars_per_worker_hour")
+        return best_answer(self._store, sweep_id, by or (), threshold, over, oversubscribed=shared, rate=rate)
+
+    def store(self, _sweep_id: str) -> Store:
+        """See `Source.store`."""
+        return self._store
+
+
+class Sweep:
+    """One sweep; its methods read what is recorded now.
+
+    Parameters have a column each, after their names in the spec. A parameter that is called like another column gets a
+    dot before its name, as in the CSV export.
+    """
+
+    def __init__(self, source: Source, reference: str) -> None:
+        """`reference` is an id, the beginning of one, a name, or "latest"; raises NotFoundError where it fits none."""
+        self._source = source
+        found = source.status(reference)
+        self.id: str = found["sweep"]
+        self.name: str = found["name"]
+
+    @property
+    def state(self) -> str:
+        """How far the sweep is, in the words of `sweeper list`."""
+        return str(self._source.status(self.id)["state"])
+
+    def trials(self) -> pd.DataFrame:
+        """A row for each trial, in the order of the plan.
+
+        Columns: trial, state, the parameters, area (loss times seconds), minimum_loss, final_loss, seconds, images,
+        steps, points, accuracy, dollars, attempt, oversubscribed, derived_from, reason. What a trial does not have is
+        missing (NaN or None).
+        """
+        return _trial_frame(self._source.trials(self.id))
+
+    def curves(self, trials: Iterable[str] | None = None, *, all_attempts: bool = False) -> pd.DataFrame:
+        """A row for each loss point of some trials, of all where none are named.
+
+        Columns: those of the CSV export: trial, the parameters, state, attempt, step, images, seconds, loss.
+
+        Args:
+            trials: ids of trials, for example `sweep.trials().query("batch_size == 64").trial`.
+            all_attempts: earlier attempts as well; otherwise each trial's latest.
+
+        Raises:
+            NotFoundError: the sweep has no such trial.
+        """
+        chosen = self._chosen(trials)
+        shared = {one["trial"]: {**_parameters(one), "state": one["state"]} for one in chosen}
+        points = self._source.store(self.id).attempts.curves(list(shared), all_attempts=all_attempts)
+        frame = pd.DataFrame(points, columns=["trial", *_OF_POINT])
+        names = dict.fromkeys(name for values in shared.values() for name in values if name != "state")
+        for name in (*names, "state"):
+            values = {trial: values.get(name) for trial, values in shared.items()}
+            frame[name] = [values[trial] for trial in frame["trial"]]
+        return frame[["trial", *names, "state", *_OF_POINT]]
+
+    def evaluations(self, trials: Iterable[str] | None = None) -> pd.DataFrame:
+        """A row for each evaluation on the test set, of each trial's latest attempt.
+
+        Columns: trial, the parameters, state, step, images, seconds of training before it, loss, accuracy in [0, 1].
+        """
+        found = self._source.store(self.id).attempts.evaluations_by_trial(self.id)
+        rows = [
+            {"trial": trial["trial"], **_parameters(trial), "state": trial["state"], **vars(evaluation)}
+            for trial in self._chosen(trials)
+            for evaluation in found.get(trial["trial"], ())
+        ]
+        return _tidy(rows, ["step", "images", "seconds", "loss", "accuracy"])
+
+    def phases(self, trials: Iterable[str] | None = None) -> pd.DataFrame:
+        """A row for each phase of each trial's latest attempt.
+
+        Columns: trial, the parameters, state, phase (for example "compute"), seconds in all.
+        """
+        chosen = self._chosen(trials)
+        found = self._source.store(self.id).views.phases([trial["trial"] for trial in chosen])
+        rows = [
+            {"trial": trial["trial"], **_parameters(trial), "state": trial["state"], "phase": name, "seconds": seconds}
+            for trial in chosen
+            for name, seconds in found.get(trial["trial"], {}).items()
+        ]
+        return _tidy(rows, ["phase", "seconds"])
+
+    def best(
+        self,
+        by: Sequence[str] | None = None,
+        threshold: float | None = None,
+        over: str | None = None,
+        *,
+        oversubscribed: bool = False,
+        dollars_per_worker_hour: float | None = None,
+    ) -> pd.DataFrame:
+        """A row for each group with its winner; one without a qualified trial has no winner, and its row stays.
+
+        Columns: what makes the group, trials, qualified, best_minimum_loss, winner (the id of its trial), the winner's
+        other parameters, area, minimum_loss, seconds, images, accuracy, repeats.
+
+        Args:
+            by: parameters that make the groups; the sweep's own by default.
+            threshold: a loss that a curve must reach to qualify; the sweep's own by default.
+            over: axis of the area, "seconds", "images", "steps" or "dollars"; the sweep's own by default.
+            oversubscribed: rank over seconds also the trials whose ranks shared cores or GPUs.
+            dollars_per_worker_hour: price of a worker; the sweep's own by default.
+
+        Raises:
+            SpecError: a parameter, an axis or a threshold that cannot be used.
+        """
+        choices = {"by": list(by) if by else None, "threshold": threshold, "over": over}
+        price = {"dollars_per_worker_hour": dollars_per_worker_hour}
+        answer = self._source.best(self.id, **choices, **price, oversubscribed=oversubscribed)
+        return pd.DataFrame([_group_row(group) for group in answer["groups"]])
+
+    def figure(self, name: str = "heatmap", **options: Any) -> Figure:
+        """A figure as `sweeper plot` draws it: heatmap, histogram, curves, accuracy, phases, scaling, coordinates.
+
+        `options` are those of `sweeper plot`: threshold, over, dollars_per_worker_hour, oversubscribed.
+
+        Raises:
+            FigureError: there is no such figure, or it cannot be drawn from what the sweep has.
+        """
+        found = entry_points(group=FIGURES)
+        if not found:
+            raise MissingPackageError("figures: the package `dashboards` is not installed", "reinstall sweeper")
+        draw: Callable[..., Figure] = next(iter(found)).load()
+        if unknown := options.keys() - {"threshold", "over", "dollars_per_worker_hour", "oversubscribed"}:
+            raise FigureError(f"{name}: unknown option {min(unknown)!r}", "see `help(sweeper.api.Sweep.figure)`")
+        return draw(self._source.store(self.id), self.id, name, **options)
+
+    def __repr__(self) -> str:
+        found = self._source.status(self.id)
+        return f"<Sweep {self.name} ({self.id}): {found['state']}, {found['ended']} of {found['trials']} trials ended>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: how far it is, and its trials with the smallest areas."""
+        from html import escape
+
+        found, trials = self._source.status(self.id), self.trials()
+        table = trials.sort_values("area", na_position="last").head(_SHOWN).dropna(axis="columns", how="all")
+        more = f"<p>{len(trials) - _SHOWN} more trials</p>" if len(trials) > _SHOWN else ""
+        heading = f"<b>{escape(self.name)}</b> ({self.id}): {escape(found['state'])}, {found['ended']} of "
+        return f"<p>{heading}{found['trials']} trials ended</p>{table.to_html(index=False)}{more}"
+
+    def _chosen(self, trials: Iterable[str] | None) -> list[dict[str, Any]]:
+        from sweeper.errors import NotFoundError
+
+        found = self._source.trials(self.id)
+        if trials is None:
+            return found
+        by_id = {trial["trial"]: trial for trial in found}
+        wanted = [trials] if isinstance(trials, str) else list(trials)
+        if unknown := [one for one in wanted if one not in by_id]:
+            raise NotFoundError(f"trial {unknown[0]!r}: no such trial in sweep {self.id}", "`trials()` lists them")
+        return [by_id[one] for one in wanted]
+
+
+class Sweeps:
+    """The sweeps of a store; `sweeper.open` gives it. It closes as a context manager, or by `close`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def sweep(self, reference: str = "latest") -> Sweep:
+        """A sweep by its id, the beginning of its id, its name (the newest of it), or "latest"."""
+        return Sweep(StoreSource(self._store), reference)
+
+    def sweeps(self) -> pd.DataFrame:
+        """A row for each sweep, newest first: sweep, name, state, origin, trials, ended, created_at (in UTC)."""
+        names = ["sweep", "name", "state", "origin", "trials", "ended", "created_at"]
+        frame = pd.DataFrame(list_answer(self._store)["sweeps"], columns=names)
+        return frame.assign(created_at=pd.to_datetime(frame["created_at"]))
+
+    def close(self) -> None:
+        """Close the connections to the database."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Sweeps of {self._store.name}>"
+
+
+def open(url: str | Path | None = None) -> Sweeps:
+    """The sweeps in a store, to be read: nothing is created.
+
+    Args:
+        url: any SQLAlchemy URL, or the path of a SQLite file; SWEEPER_STORE, else `sweeper.db` in the working folder,
+            where none is given.
+
+    Raises:
+        StoreError: there is no store.
+    """
+    return Sweeps(open_store(_url(url), create=False))
+
+
+def run(
+    spec: str | Path | Mapping[str, Any] | SweepSpec,
+    *,
+    store: str | Path | None = None,
+    executor: str = "ray",
+    ray_address: str | None = None,
+    oversubscribe: bool = False,
+    again: bool = False,
+    progress: bool = True,
+) -> Sweep:
+    """Submit a sweep and run it here, as `sweeper run` does; returns it when all its trials have ended.
+
+    An interrupt ends the running trials, keeps what was recorded, and is raised again; `sweeper resume` goes on.
+
+    Args:
+        spec: a spec file, or the same as a mapping.
+        store: where to keep it, as for `open`; created where it is not there.
+        executor: "ray", a private Ray unless `ray_address` names a cluster, or "local", which needs no Ray.
+        ray_address: HOST:PORT of a Ray cluster.
+        oversubscribe: let ranks share cores or GPUs where there are too few; such trials are marked.
+        again: run it also where the store has a sweep of the same spec.
+        progress: show it as on a terminal, or in a notebook.
+
+    Raises:
+        SpecError, SeatingError, LaunchError, RepeatedError, StoreError: what `sweeper run` would say.
+    """
+    from sweeper.answers.live_view import in_notebook_or_terminal, silent
+    from sweeper.execution import Execution, run_spec
+    from sweeper.gangs import EXECUTORS
+    from sweeper.spec import SweepSpec, parse_spec
+    from sweeper.spec.file import load_spec
+
+    if executor not in EXECUTORS:
+        raise UsageError(f"executor: {executor!r} is not known", f"use one of {', '.join(EXECUTORS)}")
+    if ray_address and executor != "ray":
+        raise UsageError(f"ray_address: goes with executor ray only, and executor is {executor}", "leave one of them")
+    if isinstance(spec, str | Path):
+        parsed = load_spec(Path(spec))
+    else:
+        parsed = spec if isinstance(spec, SweepSpec) else parse_spec(dict(spec))
+    opened = open_store(_url(store))
+    execution = Execution(executor, ray_address, finish_running=False, oversubscribe=oversubscribe)
+    audience = in_notebook_or_terminal() if progress else silent()
+    found = run_spec(opened, parsed, execution, audience, again=again)
+    return Sweep(StoreSource(opened), found.id)
+
+
+def _url(given: str | Path | None) -> str:
+    if given is None:
+        return os.environ.get(STORE_VARIABLE) or DEFAULT_URL
+    text = str(given)
+    return text if "://" in text else f"sqlite:///{text}"
+
+
+def _parameters(trial: Mapping[str, Any]) -> dict[str, Any]:
+    """A trial's parameters under the names of their columns."""
+    taken = {"trial", "state", "attempt", "step", "images", "seconds", "loss"}
+    return {f".{name}" if name in taken else name: value for name, value in trial["parameters"].items()}
+
+
+def _trial_frame(trials: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    rows = [
+        {name: trial[name] for name in _OF_TRIAL}
+        | {f".{name}" if name in _MEASURED else name: value for name, value in trial["parameters"].items()}
+        | {name: trial[name] for name in _MEASURED}
+        for trial in trials
+    ]
+    return _tidy(rows, list(_MEASURED), first=list(_OF_TRIAL))
+
+
+def _group_row(group: Mapping[str, Any]) -> dict[str, Any]:
+    winner = group["winner"]
+    row = {**group["group"], "trials": group["trials"], "qualified": group["qualified"]}
+    row |= {"best_minimum_loss": group["best_minimum_loss"], "winner": winner and winner["trial"]}
+    taken = {*row, *_OF_WINNER}
+    parameters = winner["parameters"] if winner else {}
+    row |= {f".{n}" if n in taken else n: value for n, value in parameters.items() if n not in group["group"]}
+    return row | {name: winner[name] if winner else None for name in _OF_WINNER}
+
+
+def _tidy(rows: Sequence[Mapping[str, Any]], last: Sequence[str], first: Sequence[str] = ("trial",)) -> pd.DataFrame:
+    """A frame whose columns stand in one order, however many rows there are."""
+    if not rows:
+        return pd.DataFrame(columns=[*first, *([] if "state" in first else ["state"]), *last])
+    names = dict.fromkeys(name for row in rows for name in row)
+    middle = [name for name in names if name not in {*first, *last, "state"}]
+    state = [] if "state" in first else ["state"]
+    return pd.DataFrame(list(rows), columns=[*first, *middle, *state, *last])
