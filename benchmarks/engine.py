@@ -9,12 +9,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from benchmarks.measure import Row, alone, arguments, compare, report, versions
+from benchmarks.measure import RivalError, Row, alone, arguments, compare, report, versions
 from engine.config import TrainingConfig
 from engine.precision import cpu_multiplies_bf16
 from engine.protocol import Ended
@@ -66,7 +67,12 @@ def ddp(
     command = launcher.command(ranks, [*program, "--images", str(images), "--batch-size", str(batch_size)])
     given = launcher.environment(os.environ, 1, gpus)
     environment = {name: value for name, value in given.items() if tuned or not name.startswith("MALLOC_")}
-    return float(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    try:
+        return float(done.stdout)  # some builds of torch abort at the end of the process group, after all is said
+    except ValueError:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise RivalError(f"died with exit code {done.returncode}: {last}") from None
 
 
 def on_cpu(quick: bool, n: int) -> Iterator[Row]:
@@ -134,9 +140,8 @@ def on_gpu(quick: bool, n: int) -> Iterator[Row]:
 def main() -> None:
     """Measure and report."""
     given = arguments(__doc__ or "")
-    rows = list(on_gpu(given.quick, 1 if given.quick else 3)) if torch.cuda.is_available() else []
-    rows += on_cpu(given.quick, 1 if given.quick else 5)
-    report([*rows, *([] if given.quick else reporting(3))], given.json)
+    gpu = on_gpu(given.quick, 1 if given.quick else 3) if torch.cuda.is_available() else ()
+    report(chain(gpu, on_cpu(given.quick, 1 if given.quick else 5), () if given.quick else reporting(3)), given.json)
 
 
 if __name__ == "__main__":

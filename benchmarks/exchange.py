@@ -53,7 +53,7 @@ def _measured(ranks: int, steps: int, rounds: int, methods: Sequence[str]) -> di
 def main() -> None:
     """Measure and report."""
     given = arguments(__doc__ or "")
-    report(list(rows(given.quick)), given.json)
+    report(rows(given.quick), given.json)
 
 
 if __name__ == "__main__":

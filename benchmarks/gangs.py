@@ -82,12 +82,20 @@ def main() -> None:
     """Measure and report."""
     given = arguments(__doc__ or "")
     keep_private()  # before the variables of a run are put back: Ray reads its secret once in the life of a process
-    if given.quick:
-        rows = [*turn_rounds("local", 12), *short_trials(12, 1, rivals=False)]
+    report(rows(given.quick), given.json)
+
+
+def rows(quick: bool) -> Iterator[Row]:
+    """All that is measured."""
+    if quick:
+        yield from turn_rounds("local", 12)
+        yield from short_trials(12, 1, rivals=False)
     else:
-        rows = [*turn_rounds("local", 120), *turn_rounds("ray", 120), *short_trials(100, 5, rivals=True)]
-        rows += [*overheads(100, 1.0, 1), *leaks(2000, 200)]
-    report(rows, given.json)
+        for executor in ("local", "ray"):
+            yield from turn_rounds(executor, 120)
+        yield from short_trials(100, 5, rivals=True)
+        yield from overheads(100, 1.0, 1)
+        yield from leaks(2000, 200)
 
 
 if __name__ == "__main__":

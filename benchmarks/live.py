@@ -227,7 +227,7 @@ def main() -> None:
         address, sweep_id, pages = given.look.split()
         asyncio.run(look(address, sweep_id, int(pages)))
     else:
-        report(list(rows(given.quick)), given.json)
+        report(rows(given.quick), given.json)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,12 @@ import os
 import platform
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-
-from rich.console import Console
-from rich.table import Table
+from typing import Any
 
 
 def hardware() -> str:
@@ -48,7 +46,7 @@ def _is_there(module: str) -> bool:
         return False
 
 
-_WIDTH = 140
+_NAME_WIDTH = 86
 
 
 @dataclass(frozen=True)
@@ -67,6 +65,10 @@ class Row:
     hardware: str = field(default_factory=hardware)
 
 
+class RivalError(Exception):
+    """A rival has died, and this run of it has no figure."""
+
+
 def compare(
     name: str,
     unit: str,
@@ -76,11 +78,21 @@ def compare(
     n: int,
     used: dict[str, str],
 ) -> Row:
-    """Both figures, taken in turn `n` times, so that what changes on the machine meets both."""
-    pairs = [(ours(), theirs()) for _ in range(n)]
-    own, other = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    value, baseline_value = statistics.median(own), statistics.median(other)
-    return Row(name, value, unit, baseline, baseline_value, value / baseline_value, n, spread(own), used)
+    """Both figures, taken in turn `n` times, so that what changes on the machine meets both.
+
+    A rival that dies each time costs the row its baseline, and no more.
+    """
+    own: list[float] = []
+    other: list[float] = []
+    for _ in range(n):
+        own.append(ours())
+        try:
+            other.append(theirs())
+        except RivalError as error:
+            sys.stderr.write(f"{name}: {baseline}: {error}\n")
+    value, baseline_value = statistics.median(own), statistics.median(other) if other else None
+    ratio = None if baseline_value is None else value / baseline_value
+    return Row(name, value, unit, baseline, baseline_value, ratio, n, spread(own), used)
 
 
 def alone(name: str, unit: str, ours: Callable[[], float], n: int, used: dict[str, str]) -> Row:
@@ -102,20 +114,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, help="write the rows to this file")
 
 
-def report(rows: Sequence[Row], file: Path | None) -> None:
-    """A table on the screen, and the rows in the file."""
-    table = Table(box=None, pad_edge=False)
-    for column in ("name", "value", "unit", "baseline", "its value", "ratio", "n", "spread"):
-        table.add_column(column, justify="left" if column in ("name", "unit", "baseline") else "right")
+def report(rows: Iterable[Row], file: Path | None) -> None:
+    """Each row on the screen and in the file as soon as it is measured: what ends a benchmark early costs the rest."""
+    columns = (f"{'name':<{_NAME_WIDTH}}", f"{'value':>10}", f"{'unit':<14}", f"{'baseline':<24}", f"{'its value':>10}")
+    sys.stdout.write("  ".join((*columns, f"{'ratio':>7}", f"{'n':>4}", f"{'spread':>7}")) + "\n")
+    written: list[dict[str, Any]] = []
     for row in rows:
         other = "" if row.baseline_value is None else _shown(row.baseline_value)
         ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
-        table.add_row(
-            row.name, _shown(row.value), row.unit, row.baseline, other, ratio, str(row.n), f"{row.spread:.0%}"
+        cells = (f"{row.name:<{_NAME_WIDTH}}", f"{_shown(row.value):>10}", f"{row.unit:<14}", f"{row.baseline:<24}")
+        sys.stdout.write(
+            "  ".join((*cells, f"{other:>10}", f"{ratio:>7}", f"{row.n:>4}", f"{row.spread:>7.0%}")) + "\n"
         )
-    Console(width=_WIDTH).print(table)
-    if file:
-        file.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+        sys.stdout.flush()
+        written.append(asdict(row))
+        if file:
+            partial = file.with_name(f".{file.name}.partial")
+            partial.write_text(json.dumps(written, indent=2) + "\n")
+            os.replace(partial, file)
 
 
 def _shown(value: float) -> str:

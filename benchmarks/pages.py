@@ -147,7 +147,11 @@ def main() -> None:
     """Measure and report."""
     given = arguments((__doc__ or "").partition("\n")[0])
     trials, points, many, n = (80, 50, 160, 1) if given.quick else (10_000, 1000, 46_000, 7)
-    rows: list[Row] = []
+    report(rows(trials, points, many, n), given.json)
+
+
+def rows(trials: int, points: int, many: int, n: int) -> Iterator[Row]:
+    """A store with curves, and a larger one without."""
     for count, kept in ((trials, True), (many, False)):
         with tempfile.TemporaryDirectory() as folder:
             url = f"sqlite:///{folder}/sweeper.db"
@@ -156,9 +160,8 @@ def main() -> None:
             store.close()
             size = f"{count} trials x {points} points" if kept else f"{count} trials"
             with serving(url) as address:
-                rows += server_rows(address, sweep, size, n)
-                rows += browser_rows(address, sweep, size, n)
-    report(rows, given.json)
+                yield from server_rows(address, sweep, size, n)
+                yield from browser_rows(address, sweep, size, n)
 
 
 if __name__ == "__main__":

@@ -165,22 +165,25 @@ def main() -> None:
     parser.add_argument("--floor", type=float, default=0.7, help="for the rows with a floor (default: 0.7)")
     parser.add_argument("--together", type=int, default=4, help="trials at a time (default: 4)")
     given = parser.parse_args()
+    report(rows(given), given.json)
+
+
+def rows(given: argparse.Namespace) -> Iterator[Row]:
+    """Ways of pruning, rivals, forecasts, and how long a decision takes."""
     sweep = read_recorded(given.recorded) if given.recorded else synthetic(120)
     count = min(given.orders, 4) if given.quick else given.orders
-    rows: list[Row] = []
     for floor in (0.0, given.floor):
         name = f"prune: area, floor {floor:g}, {given.together} at once"
         make = partial(prune_area, threshold=given.threshold, floor=floor)
-        rows += rows_of(name, sweep, make, given.threshold, given.together, count)
+        yield from rows_of(name, sweep, make, given.threshold, given.together, count)
     for name, way in (("prune: forecast", prune_forecast), ("prune: forecast, reuse: equivalent", share_and_forecast)):
         make = partial(way, threshold=given.threshold)
-        rows += rows_of(f"{name}, {given.together} at once", sweep, make, given.threshold, given.together, count)
+        yield from rows_of(f"{name}, {given.together} at once", sweep, make, given.threshold, given.together, count)
     for name, rival in rivals().items():
         found = orders(sweep, rival, given.threshold, given.together, count)
-        rows += rival_rows(f"{name}, {given.together} at once", sweep, found, given.threshold)
-    rows += forecast_rows(sweep, given.threshold)
-    rows += decision_time(1000 if given.quick else 10_000, 1000)
-    report(rows, given.json)
+        yield from rival_rows(f"{name}, {given.together} at once", sweep, found, given.threshold)
+    yield from forecast_rows(sweep, given.threshold)
+    yield from decision_time(1000 if given.quick else 10_000, 1000)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from sqlalchemy import Column, Float, Integer, MetaData, String, Table, create_engine, insert, text
 
@@ -149,7 +150,7 @@ def main() -> None:
     """Measure and report."""
     given = arguments(__doc__ or "")
     trials, n, many = (20, 3, 400) if given.quick else (100, 5, 10_000)
-    report([*points_rows(trials, n, rivals=not given.quick), *answers(many, n)], given.json)
+    report(chain(points_rows(trials, n, rivals=not given.quick), answers(many, n)), given.json)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,12 @@ import json
 import math
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from benchmarks.measure import installed
+from benchmarks.measure import RivalError, Row, compare, installed, report
 from benchmarks.sweeping import End, overhead
 
 ROW = {"name", "value", "unit", "baseline", "baseline_value", "ratio", "n", "spread", "hardware", "versions"}
@@ -41,3 +42,19 @@ def test_a_rival_that_is_not_installed_is_left_out_in_a_line(capsys: pytest.Capt
     assert installed("Rival", "json")
     assert not installed("Rival", "json", "no_such_module")
     assert capsys.readouterr().err == "Rival is left out: no_such_module not installed\n"
+
+
+def test_rows_are_kept_as_they_come_and_a_rival_that_dies_costs_its_figure_alone(tmp_path: Path) -> None:
+    def dies() -> float:
+        raise RivalError("died with exit code -6: Aborted")
+
+    def rows() -> Iterator[Row]:
+        yield compare("first", "images/s", lambda: 2.0, "Rival", dies, 2, {})
+        yield compare("second", "images/s", lambda: 2.0, "Rival", lambda: 4.0, 1, {})
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        report(rows(), tmp_path / "rows.json")
+    first, second = json.loads((tmp_path / "rows.json").read_text())
+    assert (first["value"], first["baseline_value"], first["ratio"]) == (2.0, None, None)
+    assert second["ratio"] == 0.5

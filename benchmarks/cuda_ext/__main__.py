@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import torch
 
 from benchmarks.cuda_ext import dense, pooling, realignment
@@ -12,12 +14,10 @@ def main() -> None:
     """Measure, show, write."""
     given = arguments("The compiled operators.")
     n = 3 if given.quick else 11
-    rows = [*realignment.on_cpu(given.quick, n), *pooling.on_cpu(given.quick, n)]
+    parts = [realignment.on_cpu, pooling.on_cpu]
     if torch.cuda.is_available():
-        rows += realignment.on_gpu(given.quick, n)
-        rows += dense.on_gpu(given.quick, n)
-        rows += pooling.on_gpu(given.quick, n)
-    report(rows, given.json)
+        parts += [realignment.on_gpu, dense.on_gpu, pooling.on_gpu]
+    report(chain.from_iterable(part(given.quick, n) for part in parts), given.json)
 
 
 if __name__ == "__main__":

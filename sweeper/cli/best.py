@@ -51,11 +51,12 @@ def best(
     store_url: str,
     as_json: bool,
 ) -> None:
-    """Show the best trial of each group of SWEEP (an id, its beginning, a name, or `latest`).
+    """Show the best trial of each group.
 
-    The best is the one with the smallest area under its loss curve among those whose minimum loss comes to the
-    threshold. With repeats it is the setting with the smallest mean area over its seeds, and the answer says how sure
-    that is. At a price per worker and hour the cheapest and the fastest setting are shown, too.
+    SWEEP is an id, the beginning of one, a name, or `latest`. The best trial has the smallest area under its loss curve
+    of those whose minimum loss reaches the threshold. With repeats, settings compete by their mean area over the seeds,
+    and the answer says how sure that is. At a price per worker and hour, it also shows the cheapest and the fastest
+    setting.
     """
     names = [name.strip() for text in by for name in text.split(",")]
     rate = dollars_per_worker_hour

@@ -25,7 +25,10 @@ from sweeper.store import open_store
 @store_option
 @json_option
 def check(sweep: str, sample: int, seed: int, execution: Execution, store_url: str, as_json: bool) -> None:
-    """Train a sample of the derived trials of SWEEP for real, as a sweep of its own, and tell the differences."""
+    """Train some derived trials for real, to check them.
+
+    They form a sweep of their own; the answer shows the differences. Derived trials come from `reuse: equivalent`.
+    """
     with closing(open_store(store_url, create=False)) as store:
         found = store.sweeps.find(sweep)
         derived = sample_derived(store, found, sample, seed)

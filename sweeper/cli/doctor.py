@@ -19,9 +19,10 @@ _WIDTH = 8
 @store_option
 @json_option
 def doctor(store_url: str, as_json: bool) -> None:
-    """Check MPI, Ray, the compiler, the operators, CUDA, the store and the data, each with its remedy.
+    """Check MPI, Ray, the compiler, CUDA, the store and the data.
 
-    Exits with 1 when something fails that sweeps need; what is merely absent (a GPU, a data set) is no failure.
+    Each problem comes with its remedy. Exits with 1 if something that sweeps need does not work; a missing GPU or data
+    set is not a failure.
     """
     findings = _print_table(store_url) if not as_json else list(_findings(store_url))
     if as_json:

@@ -34,9 +34,10 @@ from sweeper.store.store import open_store
 @store_option
 @json_option
 def export(sweep: str, target: str, format_name: str | None, store_url: str, as_json: bool) -> None:
-    """Export SWEEP (an id, its beginning, a name, or `latest`) with all that was recorded of it.
+    """Export a sweep with everything recorded of it.
 
-    `sweeper import` reads each of the formats, and makes the same sweep of it.
+    SWEEP is an id, the beginning of one, a name, or `latest`. `sweeper import` reads every format and restores the same
+    sweep.
     """
     file_format = export_format(target, format_name)
     with closing(open_store(store_url, create=False)) as store:

@@ -31,9 +31,10 @@ def extend(
     store_url: str,
     as_json: bool,
 ) -> None:
-    """Add to SWEEP the trials of the file SPEC that it does not have, and run what is left of it.
+    """Add trials to a sweep and run them.
 
-    A trial is the same when all its settings, workers and resources are. Threshold, axis and groups stay the sweep's.
+    Adds the trials of the file SPEC that the sweep does not have. Two trials are the same if all their settings,
+    workers and resources are. Threshold, axis and groups stay those of the sweep.
     """
     spec = load_spec(spec_path, overrides)
     if spec.search.method != "grid":

@@ -58,11 +58,11 @@ def forecast(
     store_url: str,
     as_json: bool,
 ) -> None:
-    """Predict the best settings of SWEEP at worker counts that it has not run.
+    """Predict the best settings at worker counts not yet run.
 
-    Curves by global batch and rate, as other worker counts had them, times a model of the time of steps, fitted to
-    what is measured. Needs gradients averaged, a model without batch normalisation, and two worker counts. Nothing is
-    run, and all figures are predictions.
+    Takes the curves of equal global batch and rate from the measured worker counts, and a model of the step time that
+    is fitted to them. It needs averaged gradients, a model without batch normalisation, and two measured worker
+    counts. Nothing is run; every figure is a prediction.
     """
     with closing(open_store(store_url, create=False)) as store:
         answer = forecast_answer(store, sweep, workers, threshold, over, rate=dollars_per_worker_hour, top=top)

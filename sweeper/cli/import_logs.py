@@ -72,12 +72,13 @@ def import_logs(
     store_url: str,
     as_json: bool,
 ) -> None:
-    """Import what `sweeper export` wrote, other programs' runs, or loss logs, to be ranked and drawn like any sweep.
+    """Import exported sweeps, other programs' runs, or loss logs.
 
-    FILE is told by its content: an export (CSV, Parquet, JSON, TensorBoard, Optuna) becomes the sweep that it was;
-    MLflow's SQLite store a sweep an experiment, a folder of TensorBoard's event files one, with a trial a run. Any
-    other is a log, and all logs are the trials of one sweep: `seconds loss` a line; CSV with a header; JSON lines; or
-    `key = value` pairs a line. Lines that are no data are counted and shown. Nothing is stored unless all can be read.
+    Each FILE is recognised by its content. An export (CSV, Parquet, JSON, TensorBoard, Optuna) becomes the sweep that
+    it was. An experiment in MLflow's SQLite store becomes a sweep, and so does a folder of TensorBoard's event files,
+    with a trial for each run. Any other file is a log, and all logs together are the trials of one sweep: `seconds
+    loss` on each line, CSV with a header, JSON lines, or `key = value` pairs. Lines without data are counted and
+    shown. Nothing is stored unless everything can be read.
     """
     keys = Keys(loss=loss_key, seconds=seconds_key)
     options = ForeignOptions(keys, assignments, pattern, experiments)

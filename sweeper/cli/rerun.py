@@ -27,7 +27,10 @@ def rerun(
     store_url: str,
     as_json: bool,
 ) -> None:
-    """Run the failed trials of SWEEP again, as new attempts, and what else is left of it; the old attempts stay."""
+    """Run the failed trials of a sweep again, as new attempts.
+
+    The old attempts stay. Trials that still wait are run as well.
+    """
     if not failed:
         raise click.UsageError("say which trials: --failed")
     with closing(open_store(store_url, create=False)) as store:

@@ -18,9 +18,10 @@ from sweeper.store import open_store
 @store_option
 @json_option
 def resume(sweep: str, execution: Execution, store_url: str, as_json: bool) -> None:
-    """Run what is left of SWEEP: what waits, and what a scheduler that has gone has left running.
+    """Run what is left of a sweep.
 
-    What has ended is not run again. Several may run one sweep together, each trial once: start this beside another.
+    That is every trial that waits, and every trial whose scheduler has died. Ended trials are not run again. Several
+    schedulers can share one sweep, each trial once: start this beside another.
     """
     with closing(open_store(store_url, create=False)) as store:
         found = store.sweeps.find(sweep)

@@ -29,10 +29,11 @@ def run(
     store_url: str,
     as_json: bool,
 ) -> None:
-    """Submit the sweep in the file SPEC and execute it here, with live progress.
+    """Run a sweep here, with live progress.
 
-    With --json progress goes to standard error, and the best per group to standard output. Interrupted, it ends the
-    running trials (or see --finish-running), keeps all that was recorded, and exits with 130; `sweeper resume` goes on.
+    SPEC is a YAML or JSON file. With --json, progress goes to standard error and the best per group to standard output.
+    Ctrl-C ends the running trials, keeps everything that was recorded, and exits with 130; `sweeper resume` continues.
+    With --finish-running it lets the running trials end first.
     """
     spec = load_spec(spec_path, overrides)
     with closing(open_store(store_url)) as store:

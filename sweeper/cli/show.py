@@ -33,7 +33,10 @@ _EXPLAINED_IF_KNOWN = ("pending", "cancelled")
 @store_option
 @json_option
 def show(sweep: str, order: str, dollars_per_worker_hour: float | None, store_url: str, as_json: bool) -> None:
-    """Show the trials of SWEEP (an id, its beginning, a name, or `latest`), and at a price what they cost."""
+    """Show the trials of a sweep, smallest area first.
+
+    SWEEP is an id, the beginning of one, a name, or `latest`. At a price per worker and hour, it also shows the cost.
+    """
     with closing(open_store(store_url, create=False)) as store:
         answer = show_answer(store, sweep, order, dollars_per_worker_hour)
     if as_json:

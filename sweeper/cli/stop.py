@@ -26,9 +26,10 @@ _WAIT_S, _PAUSE_S = 120.0, 0.5
 @store_option
 @json_option
 def stop(sweep: str, server: Server | None, store_url: str, as_json: bool) -> None:
-    """Stop SWEEP for good: what waits is cancelled, what runs ends at its next loss point.
+    """Stop a sweep for good.
 
-    What was recorded stays. Returns when nothing runs any more.
+    Waiting trials are cancelled; running trials end at their next loss point. What was recorded stays. Returns once
+    nothing runs any more.
     """
     stopped = _stop_by(server, sweep) if server else _stop_in(store_url, sweep)
     if as_json:
@@ -44,7 +45,10 @@ def stop(sweep: str, server: Server | None, store_url: str, as_json: bool) -> No
 @store_option
 @json_option
 def delete(sweep: str, yes: bool, store_url: str, as_json: bool) -> None:
-    """Delete SWEEP with all that was recorded of it; one that runs is stopped first."""
+    """Delete a sweep with everything recorded of it.
+
+    A running sweep is stopped first.
+    """
     with closing(open_store(store_url, create=False)) as store:
         found = store.sweeps.find(sweep)
         if not yes:

@@ -23,9 +23,9 @@ from sweeper.spec.file import load_spec
 @server_options(required=True)
 @json_option
 def submit(spec_path: Path, overrides: tuple[str, ...], key: str | None, server: Server, as_json: bool) -> None:
-    """Submit the sweep in the file SPEC to a service, which runs it after those that came before.
+    """Submit a sweep to a service, which runs it.
 
-    Returns at once; `sweeper watch` follows it.
+    Returns at once. The service runs sweeps one after another; `sweeper watch` follows yours.
     """
     spec = load_spec(spec_path, overrides)
     plan(spec, first_points)  # what is wrong with it is said here already, with this file's name

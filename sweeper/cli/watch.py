@@ -30,9 +30,10 @@ _PAUSE_S = 1.0
 @store_option
 @json_option
 def watch(sweep: str, server: Server | None, store_url: str, as_json: bool) -> None:
-    """Follow SWEEP until its last trial has ended, then show the best of each group.
+    """Follow a sweep until its last trial has ended.
 
-    With --json each change is a line of JSON. Ends at once where nobody runs the sweep or is about to.
+    Then it shows the best of each group. With --json, each change is a line of JSON. It ends at once if nobody runs the
+    sweep or is about to.
     """
     if server:
         with server.client() as client:
