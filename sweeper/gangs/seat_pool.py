@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import math
 import os
 import re
 import stat
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,14 +105,14 @@ class SeatPool:
         with self._lock:
             self._release(places.locked)
         for file in places.visits:
-            os.utime(file)  # those who have it may look only later
+            _note_time(file)  # those who have it may look only later
             os.close(file)
 
     def was_shared(self, places: Places, since: float) -> bool:
-        """Whether somebody has sat on these places as well since then, in seconds since the epoch."""
+        """Whether somebody else has sat on these places since then, a time of `time.time`."""
         for key in places.locked:
             with contextlib.suppress(OSError), (self._folder / f"{key}.shared").open() as file:
-                if os.fstat(file.fileno()).st_mtime >= since or not _locked(file.fileno(), fcntl.LOCK_EX):
+                if _noted_time(file.fileno()) >= since or not _locked(file.fileno(), fcntl.LOCK_EX):
                     return True
         return False
 
@@ -121,7 +123,7 @@ class SeatPool:
             with contextlib.suppress(OSError):
                 files.append(_opened(self._folder, f"{key}.shared"))
                 fcntl.flock(files[-1], fcntl.LOCK_SH)
-                os.utime(files[-1])
+                _note_time(files[-1])
         return tuple(files)
 
     def holders(self) -> list[int]:
@@ -178,6 +180,17 @@ def _locked(file: int, kind: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def _note_time(file: int) -> None:
+    """Write down that it is now. A file's own time is kept by a coarser clock, which lags behind `time.time`."""
+    os.pwrite(file, f"{time.time_ns():0{_NOTE_BYTES}}".encode(), 0)
+
+
+def _noted_time(file: int) -> float:
+    """What was written last, as `time.time` gives it; before all times where nothing was."""
+    noted = os.pread(file, _NOTE_BYTES, 0)
+    return int(noted) / 1e9 if noted.isdigit() else -math.inf
 
 
 def _opened(folder: Path, name: str) -> int:
