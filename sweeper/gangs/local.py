@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sweeper.gangs.base import Capacity, Job
+from sweeper.gangs.gang import open_gang
 from sweeper.gangs.machine import local_capacity
-from sweeper.gangs.opening import open_gang
 from sweeper.gangs.seat_pool import SeatPool
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor
 

@@ -1,4 +1,7 @@
-"""One contract for all executors: real MPI gangs under Ray and under this process, and a fake that cannot start any."""
+"""One contract for all executors: real MPI gangs under Ray and under this process, and a fake that cannot start any.
+
+What Ray does besides, and what is worth a look in every run, is in `tests/sweeper/gangs/ray`.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,18 @@ from pathlib import Path
 import psutil
 import pytest
 
-from engine.config import TrainingConfig
 from engine.protocol import Ended, Failed, Point, Ready, Started
 from engine.shared_memory import mapped_segments
 from sweeper.errors import LaunchError
-from sweeper.gangs.base import Capacity, Executor, Job, JobEvent, Seats
+from sweeper.gangs.base import Capacity, Executor, Job, Seats
 from sweeper.gangs.local import LocalExecutor
 from sweeper.gangs.ray import RayExecutor
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor
 from sweeper.spec.command import CommandConfig
+from tests.contracts.jobs import ENDLESS, drain, job, losses, ranks_of, until_first_point
 from tests.processes import eventually, processes_with
 
 TAG = "SWEEPER_TEST_TAG"
-ENDLESS = 10_000_000
 
 
 class NothingStarts(StreamingExecutor):
@@ -38,7 +40,7 @@ class NothingStarts(StreamingExecutor):
         raise LaunchError(f"no gang for {job.trial_id}", "none")
 
 
-@pytest.fixture(scope="class", params=["local", "ray", "local-openmpi"])
+@pytest.fixture(scope="class", params=["local", pytest.param("ray", marks=pytest.mark.long), "local-openmpi"])
 def executor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Executor]:
     # A tag that all processes of this executor inherit, also through Ray's.
     with pytest.MonkeyPatch.context() as patch:
@@ -60,54 +62,6 @@ def executor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 def _others() -> list[psutil.Process]:
     return [p for p in processes_with(TAG, os.environ[TAG]) if p.pid != os.getpid()]
-
-
-def job(tmp_path: Path, name: str, workers: int = 1, **config: object) -> Job:
-    settings = {"data": "step-function", "model": "neuron", "images": 640, "batch_size": 32, "points": 4, **config}
-    return Job(
-        trial_id=name,
-        attempt=1,
-        workers=workers,
-        cpus_per_worker=1,
-        gpus_per_worker=0,
-        config=TrainingConfig.model_validate(settings).model_dump(mode="json"),
-        log=str(tmp_path / f"{name}.log"),
-    )
-
-
-def drain(executor: Executor, *names: str) -> dict[str, list[JobEvent]]:
-    """All events until each named job has ended."""
-    events: dict[str, list[JobEvent]] = {name: [] for name in names}
-
-    def over(name: str) -> bool:
-        return any(isinstance(e.event, Ended | Failed) for e in events[name])
-
-    def step() -> bool:
-        for event in executor.events(0.1):
-            events[event.trial_id].append(event)
-        return all(map(over, names))
-
-    assert eventually(step, 120), f"no end: {events}"
-    return events
-
-
-def until_first_point(executor: Executor) -> list[JobEvent]:
-    seen: list[JobEvent] = []
-
-    def step() -> bool:
-        seen.extend(executor.events(0.1))
-        return any(isinstance(e.event, Point) for e in seen)
-
-    assert eventually(step, 120), f"no point: {seen}"
-    return seen
-
-
-def ranks_of(events: list[JobEvent]) -> list[int]:
-    return next(e.event.pids for e in events if isinstance(e.event, Ready))
-
-
-def losses(events: list[JobEvent]) -> list[float]:
-    return [e.event.loss for e in events if isinstance(e.event, Point)]
 
 
 class TestExecutorContract:
@@ -261,10 +215,9 @@ class TestExecutorContract:
         assert ended.images < ENDLESS
 
 
-@pytest.mark.parametrize("kind", ["local", "ray"])
-def test_close_ends_running_and_idle_gangs(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_close_ends_running_and_idle_gangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TAG, str(tmp_path))
-    executor = LocalExecutor(Capacity((Seats(3),))) if kind == "local" else RayExecutor(capacity=Capacity((Seats(3),)))
+    executor = LocalExecutor(Capacity((Seats(3),)))
     executor.start(job(tmp_path, "idle"))
     drain(executor, "idle")
     executor.start(job(tmp_path, "busy", workers=2, images=ENDLESS, points=10_000))
@@ -294,30 +247,3 @@ def test_a_missing_mpiexec_is_a_failed_event(tmp_path: Path, monkeypatch: pytest
     assert isinstance(event.event, Failed)
     assert "cannot be run" in event.event.reason
     assert "SWEEPER_MPIEXEC" in event.event.reason
-
-
-def test_a_private_ray_listens_on_loopback_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(TAG, str(tmp_path))
-    monkeypatch.setenv("RAY_ADDRESS", "192.0.2.1:6379")  # somebody else's cluster is not to be joined
-    executor = RayExecutor()
-    listening = {
-        connection.laddr.ip.removeprefix("::ffff:")
-        for process in _others()
-        for connection in process.net_connections()
-        if connection.status == psutil.CONN_LISTEN
-    }
-    executor.close()
-    assert listening == {"127.0.0.1"}
-
-
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [
-        ("127.0.0.1:1", r"Ray at 127\.0\.0\.1:1 does not answer"),
-        ("ray://127.0.0.1:1", "--ray-address ray://127.0.0.1:1: is no address of a cluster's control service"),
-        ("somewhere", "--ray-address somewhere: is no address"),
-    ],
-)
-def test_a_ray_that_does_not_answer_is_a_launch_error(address: str, message: str) -> None:
-    with pytest.raises(LaunchError, match=message):
-        RayExecutor(address)
