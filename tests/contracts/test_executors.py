@@ -19,9 +19,10 @@ import pytest
 from engine.protocol import Ended, Failed, Point, Ready, Started
 from engine.shared_memory import mapped_segments
 from sweeper.errors import LaunchError
-from sweeper.gangs.base import Capacity, Executor, Job, Seats
+from sweeper.gangs.base import Executor, Job
 from sweeper.gangs.local import LocalExecutor
 from sweeper.gangs.ray import RayExecutor
+from sweeper.gangs.seats import Capacity, Seats
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor
 from sweeper.spec.command import CommandConfig
 from tests.contracts.jobs import ENDLESS, drain, job, losses, ranks_of, until_first_point

@@ -26,8 +26,8 @@ from typing import Any, TextIO
 
 from engine.errors import ClearError
 from sweeper.errors import LaunchError
-from sweeper.gangs.base import Seats
 from sweeper.gangs.ray.actor import GangActor
+from sweeper.gangs.seats import Seats
 
 logger = logging.getLogger(__name__)
 

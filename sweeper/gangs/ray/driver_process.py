@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from sweeper.errors import LaunchError
-from sweeper.gangs.base import Capacity
 from sweeper.gangs.processes import end_job, family
+from sweeper.gangs.seats import Capacity
 
 _START_S = 60.0
 _CLOSE_S = 10.0

@@ -14,11 +14,12 @@ from dataclasses import asdict
 from engine.data.places import VARIABLE as DATA_VARIABLE
 from engine.protocol import Failed, decode_event
 from sweeper.errors import LaunchError
-from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
+from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.ray.driver_process import DriverProcess, no_answer
-from sweeper.gangs.seat_pool import SeatPool
+from sweeper.gangs.seat_locks import SeatLocks
+from sweeper.gangs.seats import Capacity, Seats
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor
 
 logger = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ class RayExecutor(StreamingExecutor):
 
     def __init__(self, address: str | None = None, capacity: Capacity | None = None, *, share: bool = False) -> None:
         # What a cluster's nodes have is Ray's to give out.
-        super().__init__(SeatPool() if address else SeatPool.of_this_machine(), share=share)
+        super().__init__(SeatLocks() if address else SeatLocks.of_this_machine(), share=share)
         if address is not None:
             _check_reachable(address)
         self._driver = DriverProcess(address or capacity or local_capacity())

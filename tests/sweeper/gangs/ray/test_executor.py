@@ -17,8 +17,9 @@ import ray
 
 from engine.protocol import Ended, Failed, Point, Ready, Started
 from sweeper.errors import LaunchError
-from sweeper.gangs.base import Capacity, Executor, Job, Seats
+from sweeper.gangs.base import Executor, Job
 from sweeper.gangs.ray import RayExecutor
+from sweeper.gangs.seats import Capacity, Seats
 from tests.contracts.jobs import ENDLESS, drain, job, losses, ranks_of, until_first_point
 from tests.processes import eventually, processes_with
 

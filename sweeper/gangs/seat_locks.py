@@ -1,4 +1,7 @@
-"""Cores and GPUs that gangs have for themselves, also from the gangs of other sweeps on this machine."""
+"""Which cores and GPUs of this machine a gang has for itself, told between all sweeps of the machine by locked files.
+
+How many seats are free, of those that one sweep may use, `sweeper.gangs.seats` counts.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from sweeper.gangs.base import Seats
 from sweeper.gangs.machine import gpu_uuids, local_gpus, usable_cpus
+from sweeper.gangs.seats import Seats
 
 VARIABLE = "SWEEPER_SEATS"
 _FOLDER = "/tmp/sweeper-seats"  # the same for all users, whatever their TMPDIR
@@ -48,7 +51,7 @@ class _Acquired(NamedTuple):
     others: bool = False
 
 
-class SeatPool:
+class SeatLocks:
     """Hands out cores and GPUs, each to one gang at a time; safe for several threads.
 
     Each is a locked file in `folder` (SWEEPER_SEATS, else one for all users), which all sweeps of a machine share. The
@@ -69,7 +72,7 @@ class SeatPool:
         self._lock = threading.Lock()
 
     @classmethod
-    def of_this_machine(cls) -> SeatPool:
+    def of_this_machine(cls) -> SeatLocks:
         """The cores and GPUs that this process may use.
 
         No cores in a container with a quota below their number: its neighbours would be bound to the very same.
@@ -127,7 +130,7 @@ class SeatPool:
         return tuple(files)
 
     def holders(self) -> list[int]:
-        """The processes that have cores or GPUs of this pool now, as they have noted it; this one apart."""
+        """The other processes that have cores or GPUs of these now, as they have noted it."""
         found: set[int] = set()
         for key in map(self._key, (*self._cores, *(self._gpus or ()))):
             if key in self._locks:
