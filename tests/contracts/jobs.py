@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.config import TrainingConfig
-from engine.protocol import Ended, Failed, Point, Ready
+from engine.protocol import Ended, Event, Failed, Point, Ready
 from sweeper.gangs.base import Executor, Job, JobEvent
 from tests.processes import eventually
 
@@ -41,15 +41,21 @@ def drain(executor: Executor, *names: str) -> dict[str, list[JobEvent]]:
     return events
 
 
-def until_first_point(executor: Executor) -> list[JobEvent]:
+def until(executor: Executor, kind: type[Event], count: int = 1) -> list[JobEvent]:
+    """All events until so many of a kind have come."""
     seen: list[JobEvent] = []
 
     def step() -> bool:
         seen.extend(executor.events(0.1))
-        return any(isinstance(e.event, Point) for e in seen)
+        return sum(isinstance(e.event, kind) for e in seen) >= count
 
-    assert eventually(step, 120), f"no point: {seen}"
+    assert eventually(step, 120), f"not {count} {kind.__name__}: {seen}"
     return seen
+
+
+def until_first_point(executor: Executor) -> list[JobEvent]:
+    """All events until a loss point has come."""
+    return until(executor, Point)
 
 
 def ranks_of(events: list[JobEvent]) -> list[int]:

@@ -40,7 +40,8 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def executor(theirs: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayExecutor]:
     """Our own Ray, with a tag that all of its processes inherit."""
     tag = str(tmp_path_factory.mktemp("tag"))
-    with patch.dict(os.environ, {TAG: tag, "RAY_ADDRESS": theirs}):  # which is not to be joined
+    yielding = {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1"}  # a rank that waits leaves the core to others
+    with patch.dict(os.environ, {TAG: tag, "RAY_ADDRESS": theirs, **yielding}):  # theirs, which is not to be joined
         made = RayExecutor(capacity=Capacity((Seats(3),)))
         yield made
         made.close()
