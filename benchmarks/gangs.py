@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from benchmarks import ray_tune
 from benchmarks.measure import Row, alone, arguments, compare, installed, report, spread, versions
 from benchmarks.sweeping import WORKERS, overhead, swept
-from sweeper.gangs.ray_head import keep_private
 
 AT_ONCE = 2
 _SHORT_IMAGES = 64  # one step, which is one loss point
@@ -81,7 +80,6 @@ def leaks(trials: int, early: int) -> Iterator[Row]:
 def main() -> None:
     """Measure and report."""
     given = arguments(__doc__ or "")
-    keep_private()  # before the variables of a run are put back: Ray reads its secret once in the life of a process
     report(rows(given.quick), given.json)
 
 

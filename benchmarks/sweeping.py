@@ -13,9 +13,9 @@ from unittest.mock import patch
 
 import psutil
 
-from sweeper.gangs.base import Capacity, Seats
 from sweeper.gangs.local import LocalExecutor
 from sweeper.gangs.ray import RayExecutor
+from sweeper.gangs.seats import Capacity, Seats
 from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint

@@ -16,9 +16,10 @@ HEADING = """# Commands
 
 Written by `scripts/write_cli_page.py` from the commands' help; `sweeper COMMAND --help` prints the same.
 
-A sweep is named by its id, the beginning of its id, its name (the newest of that name), or `latest`. Exit codes: 0 done, 1
-a clear error, 2 wrong usage, 130 interrupted. With `--json` an error is `{"error": {"kind", "message", "remedy"}}` on
-standard error.
+A sweep is named by its id, the beginning of its id, its name (the newest of that name), or `latest`.
+
+Exit codes: 0 done, 1 a clear error, 2 wrong usage, 130 interrupted. With `--json` an error is
+`{"error": {"kind", "message", "remedy"}}` on standard error.
 
 | variable | meaning |
 | --- | --- |

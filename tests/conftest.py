@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from sweeper.gangs.seat_pool import VARIABLE
+from sweeper.gangs.seat_locks import VARIABLE
 
 # No test says how long anything takes.
 settings.register_profile("sweeper", deadline=None, max_examples=60)

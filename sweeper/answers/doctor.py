@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Literal
 
 from engine.config import DATA
@@ -95,9 +96,7 @@ def check_ray(_store_url: str) -> Iterator[Finding]:
     except ClearError as error:
         yield Finding("ray", "failed", error.message, "`pip install ray`, or use `sweeper run --executor local`")
     else:
-        import ray
-
-        yield Finding("ray", "ok", f"Ray {ray.__version__} gave {seats.cpus} CPUs and {seats.gpus} GPUs on loopback")
+        yield Finding("ray", "ok", f"Ray {version('ray')} gave {seats.cpus} CPUs and {seats.gpus} GPUs on loopback")
 
 
 def check_compiler(_store_url: str) -> Iterator[Finding]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sweeper.gangs.base import Capacity, Executor, Job, JobEvent, Seats
+from sweeper.gangs.base import Executor, Job, JobEvent
+from sweeper.gangs.seats import Capacity, Seats
 
 __all__ = ["EXECUTORS", "Capacity", "Executor", "Job", "JobEvent", "Seats", "make_executor"]
 

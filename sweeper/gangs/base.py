@@ -7,46 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from engine.protocol import Event
-
-
-@dataclass(frozen=True)
-class Seats:
-    """Cores and GPUs."""
-
-    cpus: int
-    gpus: int = 0
-
-    def fits(self, free: Seats) -> bool:
-        """Whether `free` seats are enough."""
-        return self.cpus <= free.cpus and self.gpus <= free.gpus
-
-    def __add__(self, other: Seats) -> Seats:
-        return Seats(self.cpus + other.cpus, self.gpus + other.gpus)
-
-    def __sub__(self, other: Seats) -> Seats:
-        return Seats(self.cpus - other.cpus, self.gpus - other.gpus)
-
-
-@dataclass(frozen=True)
-class Capacity:
-    """Cores and GPUs that gangs may use; `hosts` has one entry a host, since a gang must fit on one."""
-
-    hosts: tuple[Seats, ...]
-
-    @property
-    def total(self) -> Seats:
-        """All hosts together."""
-        return Seats(sum(host.cpus for host in self.hosts), sum(host.gpus for host in self.hosts))
-
-    def can_ever_seat(self, need: Seats) -> bool:
-        """Whether some host is large enough when it is empty."""
-        return any(need.fits(host) for host in self.hosts)
-
-    def most_of(self, need: Seats) -> Seats | None:
-        """As much of `need` as one host has; None where none has any core, or any GPU for those who need one."""
-        given = [Seats(min(need.cpus, host.cpus), min(need.gpus, host.gpus)) for host in self.hosts]
-        usable = [seats for seats in given if seats.cpus and bool(seats.gpus) == bool(need.gpus)]
-        return max(usable, key=lambda seats: (seats.gpus, seats.cpus), default=None)
+from sweeper.gangs.seats import Capacity, Seats, seats_of
 
 
 @dataclass(frozen=True)
@@ -106,11 +67,6 @@ class JobEvent:
     log: str = ""
     elapsed_s: float = field(default=0.0, compare=False)
     shared: bool = False
-
-
-def seats_of(workers: int, cpus_per_worker: int, gpus_per_worker: int) -> Seats:
-    """What a gang of so many workers takes."""
-    return Seats(workers * cpus_per_worker, workers * gpus_per_worker)
 
 
 class Executor(Protocol):

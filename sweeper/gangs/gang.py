@@ -20,6 +20,7 @@ from engine.protocol import (
     encode,
 )
 from sweeper.gangs.base import Job, JobEvent
+from sweeper.gangs.command_gang import CommandGang
 from sweeper.gangs.launcher import WORKER
 from sweeper.gangs.mpi_job import MpiJob, last_words, stacks, tail
 from sweeper.gangs.watchdog import Watchdog
@@ -119,6 +120,11 @@ class Gang:
         if traceback:
             return Failed(trial_id, f"rank {speaker}: {traceback.splitlines()[-1]}; see {log}", speaker, traceback)
         return Failed(trial_id, f"{how}; see {log}", rank)
+
+
+def open_gang(job: Job) -> Gang | CommandGang:
+    """A new gang of the kind that `job` needs, with it as the first. Raises LaunchError where it cannot be started."""
+    return CommandGang(job) if job.is_command else Gang(job)
 
 
 def _concerns(event: Event, trial_id: str) -> bool:

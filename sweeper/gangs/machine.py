@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from sweeper.gangs.base import Capacity, Seats
+from sweeper.gangs.seats import Capacity, Seats
 
 
 def local_capacity() -> Capacity:

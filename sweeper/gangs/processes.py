@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import subprocess
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 
 import psutil
 
 from engine.shared_memory import mapped_segments, remove_segments
 from sweeper.gangs.process_identity import is_gone, this_machine, this_process
 
+logger = logging.getLogger(__name__)
+
 OWNER_VARIABLE = "SWEEPER_GANG_OF"
 
 _GRACE_S = 3.0
+_LOOK_S = 0.02  # between two looks at what a kill has left
+_QUIET_LOOKS = 2  # a process that forks and exits between two readings of /proc escapes one look
 
 
 def family(pid: int) -> list[psutil.Process]:
@@ -60,18 +66,32 @@ def end_orphans(sweep_id: str) -> int:
 
     Others' processes, whose environment cannot be read, are left alone.
     """
-    found = [process for process in psutil.process_iter() if _is_orphan(_tag(process), sweep_id)]
-    segments = mapped_segments([process.pid for process in found])
-    _kill(found)
-    psutil.wait_procs(found, timeout=_GRACE_S)
+
+    def orphans() -> list[psutil.Process]:
+        return [process for process in psutil.process_iter() if _is_orphan(_tag(process), sweep_id)]
+
+    if not (seen := orphans()):
+        return 0
+    segments = mapped_segments([process.pid for process in seen])
+    ended = _kill_until_none(orphans)
+    psutil.wait_procs(ended, timeout=_GRACE_S)
     remove_segments(segments)
-    return len(found)
+    return len(ended)
 
 
 def kill_gangs() -> None:
-    """End all gangs below this process at once, without a word to them; who started them waits for them still."""
+    """Kill all gangs below this process at once, with every process that they start meanwhile.
+
+    Whoever started a gang still waits for it. What is left after a grace time of 3 s is logged.
+    """
     ours = os.environ.get(OWNER_VARIABLE, "")  # where this process belongs to somebody's gang itself
-    _kill([process for process in family(os.getpid())[1:] if _tag(process) not in ("", ours)])
+    tags: set[str] = set()  # noted, since a process whose parent is killed is no longer below this one
+
+    def members() -> list[psutil.Process]:
+        tags.update({_tag(process) for process in family(os.getpid())[1:]} - {"", ours})
+        return [process for process in psutil.process_iter() if _tag(process) in tags]
+
+    _kill_until_none(members)
 
 
 def _is_orphan(tag: str, sweep_id: str) -> bool:
@@ -87,7 +107,41 @@ def _tag(process: psutil.Process) -> str:
         return ""
 
 
-def _kill(processes: list[psutil.Process]) -> None:
+def _kill_until_none(find: Callable[[], Sequence[psutil.Process]]) -> list[psutil.Process]:
+    """Kill what `find` finds, and the sessions that it leads, until there is no more of it; all that was found.
+
+    One look is not enough: a process may fork between the look and the kill.
+    """
+    found: set[psutil.Process] = set()
+    until, quiet = time.monotonic() + _GRACE_S, 0
+    while quiet < _QUIET_LOOKS:
+        if alive := find():
+            if time.monotonic() > until:
+                pids = ", ".join(str(process.pid) for process in alive)
+                logger.warning("cannot kill processes of gangs: %s; end them by hand", pids)
+                break
+            found.update(alive)
+            _kill(alive)
+        quiet = 0 if alive else quiet + 1
+        time.sleep(_LOOK_S)
+    return list(found)
+
+
+def _kill(processes: Iterable[psutil.Process]) -> None:
     for process in processes:
-        with contextlib.suppress(psutil.Error):
+        with contextlib.suppress(psutil.Error, OSError):
+            if os.getsid(process.pid) == process.pid and process.is_running():
+                _kill_session(process.pid)
             process.kill()
+
+
+def _kill_session(leader: int) -> None:
+    """Kill the groups of a session, each in one call of the system that no fork escapes."""
+    groups = set()
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError):
+            if os.getsid(pid) == leader:
+                groups.add(os.getpgid(pid))
+    for group in groups:
+        with contextlib.suppress(OSError):
+            os.killpg(group, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What executors share: a thread a job that passes its events on."""
+"""What executors share: a thread for each job, which finds it a gang and passes its events on."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from engine.protocol import Ended, Failed, Ready
-from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
+from sweeper.gangs.base import Job, JobEvent
+from sweeper.gangs.pool import GangPool
 from sweeper.gangs.processes import end_orphans
-from sweeper.gangs.seat_pool import Places, SeatPool
+from sweeper.gangs.seat_locks import Places, SeatLocks
+from sweeper.gangs.seats import Capacity
 
 logger = logging.getLogger(__name__)
 
@@ -42,23 +44,17 @@ class StreamingExecutor(ABC):
     """An executor whose gangs are iterated by threads; subclasses say what a gang is and where it sits.
 
     A gang whose job has ended stays for the next job of the same shape, until its seats are needed for another. Gangs
-    have cores and GPUs of `pool` for themselves: they wait for those that other sweeps of the machine have, unless they
-    may `share` them.
+    have cores and GPUs of `locks` for themselves: they wait for those that other sweeps of the machine have, unless
+    they may `share` them.
     """
 
-    def __init__(self, pool: SeatPool | None = None, *, share: bool = False) -> None:
-        self._pool, self._share = pool or SeatPool(), share
+    def __init__(self, locks: SeatLocks | None = None, *, share: bool = False) -> None:
+        self._locks, self._share = locks or SeatLocks(), share
         self._told = False
         self._events: queue.Queue[JobEvent] = queue.Queue()
         self._threads: list[threading.Thread] = []
-        self._closing = threading.Event()
-        self._seating = threading.Lock()  # one job at a time makes room for its gang
-        self._lock = threading.Lock()  # over those below
-        self._busy: dict[str, _Seated] = {}
-        self._opening: dict[str, Seats] = {}
-        self._idle: list[_Seated] = []
-        self._leaving = 0  # idle gangs that are being dismissed
-        self._unwanted: set[str] = set()  # jobs that are stopped while they wait for seats
+        self._gangs: GangPool[_Seated] = GangPool()
+        self._changed = threading.Condition()  # held around each call of the pool; a change wakes who waits for seats
 
     @abstractmethod
     def capacity(self) -> Capacity:
@@ -86,18 +82,17 @@ class StreamingExecutor(ABC):
 
     def stop(self, trial_id: str) -> None:
         """Ask a running job to end at its next loss point, one that waits for seats to end now."""
-        with self._lock:
-            seated = self._busy.get(trial_id)
-            if trial_id in self._opening:
-                self._unwanted.add(trial_id)
+        with self._changed:
+            seated = self._gangs.stop(trial_id)
+            self._changed.notify_all()
         if seated:
             seated.gang.stop(trial_id)
 
     def dismiss_idle(self) -> None:
         """End gangs that serve nothing, in threads of their own."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        leaving = [threading.Thread(target=self._dismiss, args=(seated,), daemon=True) for seated in idle]
+        with self._changed:
+            idle = self._gangs.dismiss_idle()
+        leaving = [threading.Thread(target=self._end, args=(seated,), daemon=True) for seated in idle]
         self._threads += leaving
         for thread in leaving:
             thread.start()
@@ -109,12 +104,11 @@ class StreamingExecutor(ABC):
 
     def close(self) -> None:
         """End all gangs side by side and wait for their threads."""
-        with self._lock:
-            self._closing.set()
-            idle, self._idle = self._idle, []
-            busy = [seated.gang for seated in self._busy.values()]
-        closing = [threading.Thread(target=gang.close) for gang in busy]  # whose threads give their cores back
-        closing += [threading.Thread(target=self._dismiss, args=(seated,)) for seated in idle]
+        with self._changed:
+            idle, busy = self._gangs.close(), self._gangs.busy
+            self._changed.notify_all()
+        closing = [threading.Thread(target=seated.gang.close) for seated in busy]  # whose threads give their cores back
+        closing += [threading.Thread(target=self._end, args=(seated,)) for seated in idle]
         for thread in closing:
             thread.start()
         for thread in closing:
@@ -129,13 +123,13 @@ class StreamingExecutor(ABC):
             if seated is not None:
                 # The last event is told when the gang's seats are free again, or its next job would find them taken.
                 last = self._run(seated, job)
-                shared = seated.shared or self._pool.was_shared(seated.places, began)
+                shared = seated.shared or self._locks.was_shared(seated.places, began)
                 self._leave(
                     seated, job, reusable=last is not None and isinstance(last.event, Ended) and not job.is_command
                 )
                 if last is not None:
                     self._tell_end(replace(last, shared=shared))
-            elif not self._closing.is_set():
+            elif not self._gangs.closed:
                 self._tell_end(JobEvent(job.trial_id, job.attempt, Ended(job.trial_id, "stopped", 0, 0, 0.0)))
         except Exception as error:
             # Whatever it was, the scheduler must hear of it or wait for ever.
@@ -144,7 +138,7 @@ class StreamingExecutor(ABC):
 
     def _tell_end(self, last: JobEvent) -> None:
         # A gang that we are ending ourselves has not failed.
-        if not (self._closing.is_set() and isinstance(last.event, Failed)):
+        if not (self._gangs.closed and isinstance(last.event, Failed)):
             self._events.put(last)
 
     def _run(self, seated: _Seated, job: Job) -> JobEvent | None:
@@ -164,135 +158,100 @@ class StreamingExecutor(ABC):
 
     def _seat(self, job: Job) -> _Seated | None:
         """An idle gang of the job's shape, else a new one; None when closing has begun, or the job is stopped."""
-        with self._seating:
-            while (seated := self._take_idle(job)) is not None:
-                if seated.gang.alive():
-                    return seated
-                self._leave(seated, job, reusable=False)
-            with self._lock:
-                leaving = self._make_room(job)
-                self._opening[job.trial_id] = job.need
-            for seated in leaving:
-                self._dismiss(seated)
+        while (seated := self._take_idle(job)) is not None:
+            if seated.gang.alive():
+                return seated
+            self._leave(seated, job, reusable=False)
+        capacity = self.capacity()
+        with self._changed:
+            leaving = self._gangs.make_room(job, capacity)
         try:
+            for seated in leaving:
+                self._end(seated)
             return self._open(job)
         finally:
-            with self._lock:
-                del self._opening[job.trial_id]
-                self._unwanted.discard(job.trial_id)
+            with self._changed:
+                self._gangs.forget(job.trial_id)
 
     def _take_idle(self, job: Job) -> _Seated | None:
-        with self._lock:
-            for seated in self._idle:
-                if seated.serves(job):
-                    self._idle.remove(seated)
-                    self._busy[job.trial_id] = seated
-                    return seated
-        return None
+        with self._changed:
+            return self._gangs.take_idle(job)
 
     def _open(self, job: Job) -> _Seated | None:
-        places = self._take(job)
+        places = self._take_places(job)
         if places is None:
             return None
         # GPU ranks have threads besides, as NCCL's, that one core would be too little for.
         bound = () if job.need.gpus or job.granted else places.cores
         try:
-            opened = _Seated(job, self.open_gang(replace(job, cores=bound, gpus=places.gpus)), places)
+            gang = self.open_gang(replace(job, cores=bound, gpus=places.gpus))
         except BaseException:
-            self._pool.give_back(places)
+            self._locks.give_back(places)
             raise
-        with self._lock:
-            if not self._closing.is_set():
-                self._busy[job.trial_id] = opened
+        opened = _Seated(gang, places, shared=places.shared or job.granted is not None)
+        with self._changed:
+            if self._gangs.opened(job, opened):
                 return opened
-        self._dismiss(opened)
+        self._end(opened)
         return None
 
-    def _take(self, job: Job) -> Places | None:
+    def _take_places(self, job: Job) -> Places | None:
         """Cores and GPUs for a new gang, once others leave enough of them; None when it is not wanted any more."""
-        while not (self._closing.is_set() or job.trial_id in self._unwanted):
-            leaving = self._leaving
-            places = self._pool.take(job.need, share=self._share)
+        while True:
+            with self._changed:
+                if not self._gangs.is_wanted(job.trial_id):
+                    return None
+                leaving = self._gangs.leaving
+            places = self._locks.take(job.need, share=self._share)
             if places is not None:
                 if self._share or not (places.shared and leaving):
                     return places
-                self._pool.give_back(places)  # more will be free in a moment
-            with self._lock:
-                idle = self._idle.pop(0) if self._idle else None
+                self._locks.give_back(places)  # more will be free in a moment
+            with self._changed:
+                idle = self._gangs.dismiss_one()
             if idle:
-                self._dismiss(idle)  # two sweeps might wait for what the other's idle gangs have
+                self._end(idle)  # two sweeps might wait for what the other's idle gangs have
                 continue
             if places is None:
                 self._tell_of_waiting(job)
-            self._closing.wait(_LOOK_S)
-        return None
+            with self._changed:
+                if self._gangs.is_wanted(job.trial_id):
+                    self._changed.wait(_LOOK_S)
 
     def _tell_of_waiting(self, job: Job) -> None:
         if self._told:
             return
         self._told = True
         needed = f"{job.need.cpus} cores" + (f" and {job.need.gpus} GPUs" if job.need.gpus else "")
-        holders = ", ".join(map(str, self._pool.holders()))
+        holders = ", ".join(map(str, self._locks.holders()))
         logger.warning(
             "waiting for %s, which other sweeps of this machine have%s; --oversubscribe would share them",
             needed,
             f" (process {holders})" if holders else "",
         )
 
-    def _dismiss(self, seated: _Seated) -> None:
-        with self._lock:
-            self._leaving += 1
+    def _leave(self, seated: _Seated, job: Job, *, reusable: bool) -> None:
+        """The job is over: its gang stays for the next one, or ends."""
+        with self._changed:
+            stays = self._gangs.finished(job.trial_id, reusable=reusable and not seated.places.guest)
+        if not stays:
+            self._end(seated)
+
+    def _end(self, seated: _Seated) -> None:
+        """End a gang that the pool has sent away, and give its places back."""
         try:
             seated.gang.close()
         finally:
-            self._pool.give_back(seated.places)
-            with self._lock:
-                self._leaving -= 1
-
-    def _make_room(self, job: Job) -> list[_Seated]:
-        """Idle gangs, longest idle first, whose seats a new one for `job` needs; called under the lock."""
-        capacity, leaving = self.capacity(), []
-        sitting = [*(seated.job.need for seated in (*self._busy.values(), *self._idle)), *self._opening.values()]
-        taken = sum(sitting, Seats(0))
-        while self._idle and (_scattered(capacity) or not job.need.fits(capacity.total - taken)):
-            leaving.append(self._idle.pop(0))
-            taken -= leaving[-1].job.need
-        return leaving
-
-    def _leave(self, seated: _Seated, job: Job, *, reusable: bool) -> None:
-        with self._lock:
-            self._busy.pop(job.trial_id, None)
-            # Where seats are scattered, a gang that is being opened may wait for just these.
-            needed = self._opening and _scattered(self.capacity())
-            if reusable and not needed and not seated.places.guest and not self._closing.is_set():
-                self._idle.append(seated)
-                return
-        self._dismiss(seated)
+            self._locks.give_back(seated.places)
+            with self._changed:
+                self._gangs.left(seated)
+                self._changed.notify_all()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Seated:
-    """A gang with the job that it was opened for."""
+    """A gang on its places; `shared` where its ranks have less than a core, or a GPU, each to themselves."""
 
-    job: Job
     gang: GangHandle
     places: Places
-
-    @property
-    def shared(self) -> bool:
-        """Whether its ranks have less than a core, or a GPU, each to themselves."""
-        return self.places.shared or self.job.granted is not None
-
-    def serves(self, job: Job) -> bool:
-        """Whether the gang has the shape that `job` needs."""
-        mine, its = self.job, job
-        return not job.is_command and (mine.workers, mine.cpus_per_worker, mine.gpus_per_worker) == (
-            its.workers,
-            its.cpus_per_worker,
-            its.gpus_per_worker,
-        )
-
-
-def _scattered(capacity: Capacity) -> bool:
-    """Whether free seats may lie on several hosts, so that only a host with enough of them helps."""
-    return len(capacity.hosts) > 1
+    shared: bool

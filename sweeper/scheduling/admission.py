@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from sweeper.errors import LaunchError, SeatingError
-from sweeper.gangs.base import Capacity, Seats, seats_of
+from sweeper.gangs.seats import Capacity, SeatLedger, Seats, seats_of
 from sweeper.plan.trial import TrialSpec
 from sweeper.store import TrialRecord
 
@@ -100,15 +100,27 @@ class Admission:
     """The seats of an executor; with `oversubscribe` a trial that no host can seat takes as much as one has."""
 
     def __init__(self, capacity: Capacity, *, oversubscribe: bool = False) -> None:
-        self._capacity, self._oversubscribe = capacity, oversubscribe
+        self._ledger, self._oversubscribe = SeatLedger(capacity), oversubscribe
 
     def need(self, trial: TrialRecord) -> Seats:
         """What a trial's gang takes: what its ranks ask for, or what a host has of it where they may share."""
-        return seats_for(shape_of(trial), self._capacity, oversubscribe=self._oversubscribe)
+        return seats_for(shape_of(trial), self._ledger.capacity, oversubscribe=self._oversubscribe)
 
-    def free(self, running: Iterable[TrialRecord]) -> Seats:
-        """What is left beside the trials that run."""
-        return self._capacity.total - sum(map(self.need, running), Seats(0))
+    def fits(self, trial: TrialRecord) -> bool:
+        """Whether the trial's seats are free."""
+        return self._ledger.has_room(self.need(trial))
+
+    def is_full(self) -> bool:
+        """Whether no core is free, so that no trial can begin."""
+        return self._ledger.free.cpus < 1
+
+    def begin(self, trial: TrialRecord) -> None:
+        """A trial runs from now on, and holds its seats."""
+        self._ledger.hold(trial.id, self.need(trial))
+
+    def end(self, trial_id: str) -> None:
+        """A trial does not run any more."""
+        self._ledger.release(trial_id)
 
     def check(self, waiting: Sequence[TrialRecord], failures: LaunchFailures) -> None:
         """See that one of the waiting trials can begin when nothing else runs.
@@ -117,8 +129,9 @@ class Admission:
             SeatingError: no host can seat any of them.
             LaunchError: the gangs of those that could be seated fail again and again before they train.
         """
-        left = [trial for trial in waiting if self._capacity.can_ever_seat(self.need(trial))]
+        capacity = self._ledger.capacity
+        left = [trial for trial in waiting if capacity.can_ever_seat(self.need(trial))]
         if not left:
-            check_shapes(map(shape_of, waiting), self._capacity)
+            check_shapes(map(shape_of, waiting), capacity)
         if all(failures.set_aside(trial.workers) for trial in left):
             raise failures.error(left[0].workers)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from engine.protocol import Evaluated, Ready
-from sweeper.gangs.base import Job, JobEvent, Seats, seats_of
+from sweeper.gangs.base import Job, JobEvent
+from sweeper.gangs.seats import Seats, seats_of
 from sweeper.guides.base import Derived
 from sweeper.paths import checkpoints_folder, gang_log
 from sweeper.plan.trial import TrialState

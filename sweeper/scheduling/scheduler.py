@@ -13,8 +13,9 @@ from dataclasses import replace
 
 from engine.protocol import Ended, Evaluated, Failed, Point, Ready, Started
 from sweeper.errors import LostTrialError, StoreError
-from sweeper.gangs.base import Capacity, Executor, JobEvent, Seats
+from sweeper.gangs.base import Executor, JobEvent
 from sweeper.gangs.process_identity import is_gone, this_machine, this_process
+from sweeper.gangs.seats import Capacity
 from sweeper.guides import Guide
 from sweeper.guides.base import Enough
 from sweeper.paths import checkpoints_folder, gang_log
@@ -181,15 +182,13 @@ class Scheduler:
             return waiting
         self._seats_freed = False
         waiting, still_waiting = self._in_order(waiting)
-        free = self._free()
         for number, trial in enumerate(waiting):
-            need = self._admission.need(trial)
-            if free.cpus < 1:
+            if self._admission.is_full():
                 return [*still_waiting, *waiting[number:]]
-            if not need.fits(free) or self._launch_failures.set_aside(trial.workers):
+            if not self._admission.fits(trial) or self._launch_failures.set_aside(trial.workers):
                 still_waiting.append(trial)
-            elif self._start(trial):
-                free -= need
+            else:
+                self._start(trial)
         return still_waiting
 
     def _start_or_propose(self, sweep_id: str, waiting: list[TrialRecord]) -> list[TrialRecord]:
@@ -223,7 +222,7 @@ class Scheduler:
         """Add to the sweep what the guide thinks of next, where seats are free for it; the trials that wait then."""
         if not (self._guide.proposes and self._may_propose):
             return []
-        if self._free().cpus < 1 or self._store.sweeps.stop_is_asked(sweep_id):
+        if self._admission.is_full() or self._store.sweeps.stop_is_asked(sweep_id):
             return []
         if self._guide.over:
             self._guide.learn(self._store.trials.candidates(sweep_id, self._guide.over))  # others may propose as well
@@ -232,21 +231,17 @@ class Scheduler:
         self._seats_freed |= self._may_propose
         return self._store.trials.of(sweep_id, [TrialState.PENDING]) if self._may_propose else []
 
-    def _free(self) -> Seats:
-        return self._admission.free(running.trial for running in self._running.values())
-
-    def _start(self, trial: TrialRecord) -> bool:
-        """Claim and begin a trial; False where another scheduler was first."""
-        attempt = self._store.attempts.claim(
-            trial.id, lambda number: str(gang_log(trial.id, number)), self._scheduler_id
-        )
+    def _start(self, trial: TrialRecord) -> None:
+        """Claim and begin a trial, unless another scheduler was first."""
+        claim = self._store.attempts.claim
+        attempt = claim(trial.id, lambda number: str(gang_log(trial.id, number)), self._scheduler_id)
         if attempt is None:
-            return False
+            return
         claimed = replace(trial, state=TrialState.RUNNING, attempt=attempt, scheduler_id=self._scheduler_id)
         self._running[trial.id] = Running(claimed, written_at=self._clock())
+        self._admission.begin(claimed)
         self._observer.trial_started(claimed)
         self._executor.start(job_for(claimed, self._admission.need(trial), self._limits))
-        return True
 
     def _handle(self, happened: JobEvent) -> None:
         running = self._running.get(happened.trial_id)
@@ -324,6 +319,7 @@ class Scheduler:
         if trial.oversubscribed:
             self._shared_shapes.add(shape_of(trial))  # the times of derived trials may come from it
         self._running.pop(trial.id, None)
+        self._admission.end(trial.id)
         self._seats_freed = self._may_propose = True
 
     def _record_ends(self) -> None:

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import logging
-import re
 from pathlib import Path
+
+import psutil
 
 logger = logging.getLogger(__name__)
 
 _NETWORK = ("nfs", "cifs", "smb", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fuse.sshfs", "afs", "9p", "pvfs")
-_MOUNTS = Path("/proc/self/mounts")
 
 
-def file_system_of(path: Path, mounts: Path = _MOUNTS) -> str:
+def file_system_of(path: Path) -> str:
     """The type of the file system that `path` lies on, as Linux names it; "" where that cannot be found out."""
     try:
-        lines = [line.split() for line in mounts.read_text().splitlines()]
+        partitions = psutil.disk_partitions(all=True)
     except OSError:
         return ""
-    absolute = path.resolve()
     # Of two mounts at one place the later counts.
-    kinds = {_unescaped(words[1]): words[2] for words in lines if len(words) > 2}
-    for place in (absolute, *absolute.parents):
-        if str(place) in kinds:
-            return kinds[str(place)]
-    return ""
+    kinds = {partition.mountpoint: partition.fstype for partition in partitions}
+    absolute = path.resolve()
+    return next((kinds[str(place)] for place in (absolute, *absolute.parents) if str(place) in kinds), "")
 
 
-def warn_of_network(path: Path, mounts: Path = _MOUNTS) -> None:
+def warn_of_network(path: Path) -> None:
     """Say so where `path` is on a network file system."""
-    kind = file_system_of(path, mounts)
+    kind = file_system_of(path)
     if kind.startswith(_NETWORK):
         logger.warning(
             "store %s lies on a network file system (%s), where SQLite can lose what several processes write: "
@@ -37,7 +34,3 @@ def warn_of_network(path: Path, mounts: Path = _MOUNTS) -> None:
             path,
             kind,
         )
-
-
-def _unescaped(place: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), place)

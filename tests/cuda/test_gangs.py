@@ -14,10 +14,11 @@ import pytest
 import torch
 
 from engine.protocol import Ended, Failed, Started
-from sweeper.gangs.base import Capacity, Executor, Job, JobEvent, Seats
+from sweeper.gangs.base import Executor, Job, JobEvent
 from sweeper.gangs.local import LocalExecutor
 from sweeper.gangs.machine import gpu_uuids, local_gpus
-from tests.contracts.test_executors import ENDLESS, drain, job, ranks_of, until_first_point
+from sweeper.gangs.seats import Capacity, Seats
+from tests.contracts.jobs import ENDLESS, drain, job, ranks_of, until_first_point
 from tests.processes import eventually
 
 GPUS = torch.cuda.device_count()

@@ -104,7 +104,7 @@ def names(tmp_path: Path) -> list[str]:
 
 def heads(tmp_path: Path) -> list[list[str]]:
     lines = [p.cmdline() for p in processes_with(TAG, str(tmp_path))]
-    return [line for line in lines if "sweeper.gangs.ray_head" in line]
+    return [line for line in lines if "sweeper.gangs.ray.driver" in line]
 
 
 def test_an_interrupt_is_met_also_where_a_script_started_it_in_the_background(spec: Path, tmp_path: Path) -> None:

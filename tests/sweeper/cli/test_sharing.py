@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sweeper.gangs.base import Seats
 from sweeper.gangs.machine import usable_cpus
-from sweeper.gangs.seat_pool import SeatPool
+from sweeper.gangs.seat_locks import SeatLocks
+from sweeper.gangs.seats import Seats
 from tests.processes import eventually
 from tests.sweeper.cli.commands import begin, number, others, rows
 
@@ -63,7 +63,7 @@ def test_more_workers_than_cores_run_where_it_is_asked_for_and_are_not_ranked_by
 
 @pytest.mark.skipif(usable_cpus() < CORES, reason="in a container with a quota cores are not told apart")
 def test_a_sweep_waits_for_the_cores_of_another(spec: Path, tmp_path: Path) -> None:
-    pool = SeatPool.of_this_machine()
+    pool = SeatLocks.of_this_machine()
     places = pool.take(Seats(CORES))
     assert places
     one = ["run", str(spec), "--executor", "local", "--set", "space.workers=[1]"]

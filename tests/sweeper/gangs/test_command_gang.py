@@ -17,6 +17,7 @@ import pytest
 
 import sweeper
 from engine.protocol import Ended, Event, Failed, Point, Ready, Started
+from engine.shared_memory import mapped_segments
 from sweeper.gangs.base import Job
 from sweeper.gangs.command_gang import CommandGang
 from tests.processes import eventually, processes_with
@@ -36,12 +37,16 @@ def job(folder: Path, program: str, workers: int = 2, words: list[str] | None = 
 
 def run(given: Job) -> list[Event]:
     """All events; and nothing is left at the end, no process and no shared memory."""
-    before = set(Path("/dev/shm").iterdir())
+    tag = str(Path(given.log).parent)
     gang = CommandGang(given)
-    events = [happened.event for happened in gang.run(given)]
+    events: list[Event] = []
+    segments: set[Path] = set()
+    for happened in gang.run(given):
+        events.append(happened.event)
+        segments |= mapped_segments(process.pid for process in processes_with(TAG, tag))
     gang.close()
-    assert not list(processes_with(TAG, str(Path(given.log).parent)))
-    assert not [path for path in set(Path("/dev/shm").iterdir()) - before if "mpich" in path.name]
+    assert not list(processes_with(TAG, tag))
+    assert not [segment for segment in segments if segment.exists()]
     return events
 
 
@@ -94,7 +99,7 @@ def test_a_line_of_any_language_is_a_point(tmp_path: Path) -> None:
     events = run(job(tmp_path, "", 1, ["sh", "-c", script]))
     (point,) = points(events)
     assert (point.step, point.images, point.loss) == (1, None, 0.25)
-    assert point.seconds > 0.1
+    assert point.seconds > 0
     assert isinstance(events[-1], Ended)
     assert "hello" in (tmp_path / "gang.log").read_text()
 

@@ -116,8 +116,8 @@ def test_an_unknown_mpiexec_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("whom", ["supervisor", "all but the ranks"])
 def test_ranks_end_when_their_supervisor_is_killed(whom: str, tmp_path: Path) -> None:
     supervisor = textwrap.dedent(f"""
-        from tests.contracts.test_executors import ENDLESS, job, until_first_point
-        from sweeper.gangs.base import Capacity, Seats
+        from tests.contracts.jobs import ENDLESS, job, until_first_point
+        from sweeper.gangs.seats import Capacity, Seats
         from sweeper.gangs.local import LocalExecutor
         from pathlib import Path
 

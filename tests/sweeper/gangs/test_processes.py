@@ -66,3 +66,41 @@ def test_all_gangs_below_a_process_are_ended_at_once_and_nothing_else(outer: str
     said = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
     assert said.stdout == "-9 None\n", said.stderr
     assert eventually(lambda: not processes_with("SWEEPER_TEST_TAG", str(tmp_path)))
+
+
+def test_a_gang_that_never_stops_forking_is_killed_to_its_last_process(tmp_path: Path) -> None:
+    forking = "while :; do sleep 600 & setsid sh -c 'sleep 600 & sleep 600' & sleep 0.01; done"
+    script = f"""
+        import os, subprocess, time
+        from sweeper.gangs.processes import OWNER_VARIABLE, family, kill_gangs, owner_tag
+        tagged = {{**os.environ, OWNER_VARIABLE: owner_tag("mine")}}
+        gangs = [subprocess.Popen(["sh", "-c", {forking!r}], env=tagged, start_new_session=True) for _ in range(3)]
+        while len(family(os.getpid())) < 40:
+            time.sleep(0.01)
+        kill_gangs()
+        print([gang.wait() for gang in gangs])
+        """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    environment = {**os.environ, "SWEEPER_TEST_TAG": str(tmp_path)}
+    said = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    assert said.stdout == "[-9, -9, -9]\n", said.stderr
+    assert not processes_with("SWEEPER_TEST_TAG", str(tmp_path))
+
+
+def test_a_session_of_a_gang_is_killed_with_members_that_carry_no_tag(tmp_path: Path) -> None:
+    bare = f"env -i SWEEPER_TEST_TAG={tmp_path} sleep 600"
+    script = f"""
+        import os, subprocess, time
+        from sweeper.gangs.processes import OWNER_VARIABLE, family, kill_gangs, owner_tag
+        tagged = {{**os.environ, OWNER_VARIABLE: owner_tag("mine")}}
+        gang = subprocess.Popen(["sh", "-c", {bare + " & sleep 600; true"!r}], env=tagged, start_new_session=True)
+        while [process.name() for process in family(gang.pid)[1:]] != ["sleep"] * 2:
+            time.sleep(0.01)
+        kill_gangs()
+        print(gang.wait())
+        """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    environment = {**os.environ, "SWEEPER_TEST_TAG": str(tmp_path)}
+    said = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    assert said.stdout == "-9\n", said.stderr
+    assert eventually(lambda: not processes_with("SWEEPER_TEST_TAG", str(tmp_path)))

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from engine.protocol import Ended, Ready
-from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
-from sweeper.gangs.seat_pool import SeatPool
+from sweeper.gangs.base import Job, JobEvent
+from sweeper.gangs.seat_locks import SeatLocks
+from sweeper.gangs.seats import Capacity, Seats
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor
 from tests.processes import eventually
 
@@ -63,7 +64,7 @@ class SeatedGang:
 class SeatedExecutor(StreamingExecutor):
     """Seats gangs on made-up hosts; `going[trial]` lets a job end."""
 
-    def __init__(self, *hosts: int, pool: SeatPool | None = None, share: bool = False) -> None:
+    def __init__(self, *hosts: int, pool: SeatLocks | None = None, share: bool = False) -> None:
         super().__init__(pool, share=share)
         self._capacity = Capacity(tuple(map(Seats, hosts)))
         self.hosts = Hosts([Seats(cpus) for cpus in hosts])
@@ -128,7 +129,7 @@ def test_a_gang_stays_for_its_shape_and_leaves_for_another() -> None:
 
 def side_by_side(folder: Path, cores: int, share: bool = False) -> list[SeatedExecutor]:
     """Two sweeps on one machine."""
-    return [SeatedExecutor(cores, pool=SeatPool(range(cores), None, None, folder), share=share) for _ in range(2)]
+    return [SeatedExecutor(cores, pool=SeatLocks(range(cores), None, None, folder), share=share) for _ in range(2)]
 
 
 def until_an_end(executor: SeatedExecutor) -> list[JobEvent]:
@@ -194,12 +195,12 @@ def test_who_may_share_says_so_of_its_trials(tmp_path: Path) -> None:
     theirs.close()
 
 
-def test_a_job_that_waits_for_seats_can_be_stopped(tmp_path: Path) -> None:
+def test_a_job_that_waits_for_seats_can_be_stopped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ours, theirs = side_by_side(tmp_path, 1)
     theirs.begin("theirs", 1)
     assert eventually(lambda: theirs.hosts.free == [Seats(0)])
     ours.begin("ours", 1)
-    assert eventually(lambda: "ours" in ours._opening)
+    assert eventually(lambda: "waiting for 1 cores" in caplog.text)
     ours.stop("ours")
     (stopped,) = [happened.event for happened in until_an_end(ours)]
     assert stopped == Ended("ours", "stopped", 0, 0, 0.0)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.protocol import Ended, Evaluated, Event, Failed, Point, Ready, Started
-from sweeper.gangs.base import Capacity, Job, JobEvent, Seats
+from sweeper.gangs.base import Job, JobEvent
+from sweeper.gangs.seats import Capacity, Seats
 from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sweeper.errors import SeatingError
-from sweeper.gangs.base import Capacity, Seats
+from sweeper.gangs.seats import Capacity, Seats
 from sweeper.plan import plan
 from sweeper.plan.trial import TrialSpec
 from sweeper.scheduling.admission import check_seating, seats_for

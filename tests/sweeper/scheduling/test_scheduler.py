@@ -13,8 +13,9 @@ import pytest
 
 from engine.protocol import Ended, Event, Failed
 from sweeper.errors import LaunchError, SeatingError, StoreError
-from sweeper.gangs.base import Job, Seats
+from sweeper.gangs.base import Job
 from sweeper.gangs.process_identity import this_machine
+from sweeper.gangs.seats import Seats
 from sweeper.paths import checkpoints_folder
 from sweeper.plan import plan
 from sweeper.plan.trial import TrialState

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import psutil
 import pytest
 
 from sweeper.store.network import file_system_of, warn_of_network
@@ -18,9 +19,11 @@ tmpfs /home/me/fast tmpfs rw 0 0
 
 
 @pytest.fixture
-def mounts(tmp_path: Path) -> Path:
-    (tmp_path / "mounts").write_text(MOUNTS)
-    return tmp_path / "mounts"
+def mounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What psutil reads in place of /proc."""
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self" / "mounts").write_text(MOUNTS)
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -33,15 +36,19 @@ def mounts(tmp_path: Path) -> Path:
         ("/mnt/with blank/sweeper.db", "cifs"),
     ],
 )
-def test_the_nearest_mount_counts(path: str, kind: str, mounts: Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert file_system_of(Path(path), mounts) == kind
-    warn_of_network(Path(path), mounts)
+@pytest.mark.usefixtures("mounts")
+def test_the_nearest_mount_counts(path: str, kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert file_system_of(Path(path)) == kind
+    warn_of_network(Path(path))
     assert [f"network file system ({kind})" in record.getMessage() for record in caplog.records] == [True] * (
         kind in ("nfs4", "cifs")
     )
 
 
-def test_where_mounts_are_not_told_nothing_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert file_system_of(tmp_path, tmp_path / "none") == ""
-    warn_of_network(tmp_path, tmp_path / "none")
+def test_where_mounts_are_not_told_nothing_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
+    assert file_system_of(tmp_path) == ""
+    warn_of_network(tmp_path)
     assert not caplog.records

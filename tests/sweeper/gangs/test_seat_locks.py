@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from engine.cores import VARIABLE, bind
-from sweeper.gangs.base import Seats
-from sweeper.gangs.seat_pool import Places, SeatPool
+from sweeper.gangs.seat_locks import Places, SeatLocks
+from sweeper.gangs.seats import Seats
 
 
-def pool(folder: Path, cores: int = 4, gpus: tuple[str, ...] = ()) -> SeatPool:
-    return SeatPool(range(cores), gpus, {}, folder)
+def pool(folder: Path, cores: int = 4, gpus: tuple[str, ...] = ()) -> SeatLocks:
+    return SeatLocks(range(cores), gpus, {}, folder)
 
 
 def given(places: Places | None) -> tuple[int, ...]:
@@ -69,12 +69,12 @@ def test_more_gangs_than_cores_of_ones_own_sit_anywhere_and_share(tmp_path: Path
     places = ours.take(Seats(2))
     assert places is not None
     assert (places.cores, places.locked, places.shared) == ((), (), True)
-    assert SeatPool((), None, {}, tmp_path).take(Seats(2)) == Places()  # whose cores nobody knows
+    assert SeatLocks((), None, {}, tmp_path).take(Seats(2)) == Places()  # whose cores nobody knows
 
 
 def test_a_gpu_is_the_same_by_any_name(tmp_path: Path) -> None:
-    ours = SeatPool((), ["0", "1"], {"0": "GPU-a", "1": "GPU-b"}, tmp_path)
-    theirs = SeatPool((), ["GPU-b", "GPU-a"], {}, tmp_path)
+    ours = SeatLocks((), ["0", "1"], {"0": "GPU-a", "1": "GPU-b"}, tmp_path)
+    theirs = SeatLocks((), ["GPU-b", "GPU-a"], {}, tmp_path)
     first = ours.take(Seats(0, 1))
     assert first is not None
     assert first.gpus == ("0",)
@@ -89,9 +89,9 @@ def test_what_others_have_is_told_with_who_they_are(tmp_path: Path) -> None:
 import sys
 import time
 from pathlib import Path
-from sweeper.gangs.base import Seats
-from sweeper.gangs.seat_pool import SeatPool
-pool = SeatPool([0, 1], None, None, Path({str(tmp_path)!r}))
+from sweeper.gangs.seats import Seats
+from sweeper.gangs.seat_locks import SeatLocks
+pool = SeatLocks([0, 1], None, None, Path({str(tmp_path)!r}))
 assert pool.take(Seats(1))
 print("taken", flush=True)
 sys.stdin.read()
@@ -111,13 +111,13 @@ def test_a_process_that_is_killed_holds_no_core(tmp_path: Path) -> None:
     script = f"""
 import os
 from pathlib import Path
-from sweeper.gangs.base import Seats
-from sweeper.gangs.seat_pool import SeatPool
-assert SeatPool([5], None, None, Path({str(tmp_path)!r})).take(Seats(1)).cores == (5,)
+from sweeper.gangs.seats import Seats
+from sweeper.gangs.seat_locks import SeatLocks
+assert SeatLocks([5], None, None, Path({str(tmp_path)!r})).take(Seats(1)).cores == (5,)
 os.kill(os.getpid(), 9)
 """
     assert subprocess.run([sys.executable, "-c", script]).returncode == -9
-    assert given(SeatPool([5], None, None, tmp_path).take(Seats(1))) == (5,)
+    assert given(SeatLocks([5], None, None, tmp_path).take(Seats(1))) == (5,)
 
 
 def test_a_folder_that_cannot_be_used_means_no_cores(tmp_path: Path) -> None:

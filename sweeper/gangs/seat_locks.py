@@ -1,20 +1,25 @@
-"""Cores and GPUs that gangs have for themselves, also from the gangs of other sweeps on this machine."""
+"""Which cores and GPUs of this machine a gang has for itself, told between all sweeps of the machine by locked files.
+
+How many seats are free, of those that one sweep may use, `sweeper.gangs.seats` counts.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import math
 import os
 import re
 import stat
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from sweeper.gangs.base import Seats
 from sweeper.gangs.machine import gpu_uuids, local_gpus, usable_cpus
+from sweeper.gangs.seats import Seats
 
 VARIABLE = "SWEEPER_SEATS"
 _FOLDER = "/tmp/sweeper-seats"  # the same for all users, whatever their TMPDIR
@@ -46,7 +51,7 @@ class _Acquired(NamedTuple):
     others: bool = False
 
 
-class SeatPool:
+class SeatLocks:
     """Hands out cores and GPUs, each to one gang at a time; safe for several threads.
 
     Each is a locked file in `folder` (SWEEPER_SEATS, else one for all users), which all sweeps of a machine share. The
@@ -67,7 +72,7 @@ class SeatPool:
         self._lock = threading.Lock()
 
     @classmethod
-    def of_this_machine(cls) -> SeatPool:
+    def of_this_machine(cls) -> SeatLocks:
         """The cores and GPUs that this process may use.
 
         No cores in a container with a quota below their number: its neighbours would be bound to the very same.
@@ -103,14 +108,14 @@ class SeatPool:
         with self._lock:
             self._release(places.locked)
         for file in places.visits:
-            os.utime(file)  # those who have it may look only later
+            _note_time(file)  # those who have it may look only later
             os.close(file)
 
     def was_shared(self, places: Places, since: float) -> bool:
-        """Whether somebody has sat on these places as well since then, in seconds since the epoch."""
+        """Whether somebody else has sat on these places since then, a time of `time.time`."""
         for key in places.locked:
             with contextlib.suppress(OSError), (self._folder / f"{key}.shared").open() as file:
-                if os.fstat(file.fileno()).st_mtime >= since or not _locked(file.fileno(), fcntl.LOCK_EX):
+                if _noted_time(file.fileno()) >= since or not _locked(file.fileno(), fcntl.LOCK_EX):
                     return True
         return False
 
@@ -121,11 +126,11 @@ class SeatPool:
             with contextlib.suppress(OSError):
                 files.append(_opened(self._folder, f"{key}.shared"))
                 fcntl.flock(files[-1], fcntl.LOCK_SH)
-                os.utime(files[-1])
+                _note_time(files[-1])
         return tuple(files)
 
     def holders(self) -> list[int]:
-        """The processes that have cores or GPUs of this pool now, as they have noted it; this one apart."""
+        """The other processes that have cores or GPUs of these now, as they have noted it."""
         found: set[int] = set()
         for key in map(self._key, (*self._cores, *(self._gpus or ()))):
             if key in self._locks:
@@ -178,6 +183,17 @@ def _locked(file: int, kind: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def _note_time(file: int) -> None:
+    """Write down that it is now. A file's own time is kept by a coarser clock, which lags behind `time.time`."""
+    os.pwrite(file, f"{time.time_ns():0{_NOTE_BYTES}}".encode(), 0)
+
+
+def _noted_time(file: int) -> float:
+    """What was written last, as `time.time` gives it; before all times where nothing was."""
+    noted = os.pread(file, _NOTE_BYTES, 0)
+    return int(noted) / 1e9 if noted.isdigit() else -math.inf
 
 
 def _opened(folder: Path, name: str) -> int:

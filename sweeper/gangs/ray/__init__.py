@@ -1,0 +1,16 @@
+"""Gangs on Ray, private or a cluster's.
+
+This process never imports Ray. Ray reads its settings once, at its first import, and connects a process to one cluster
+only; both may be somebody else's here, for example a notebook's. A driver process of our own does what needs Ray:
+
+- `executor.py`: the executor, and the near end of each gang
+- `driver_process.py`: the driver process as this one sees it
+- `driver.py`: what runs in the driver process
+- `actor.py`: what runs beside the ranks, in a process of Ray's
+"""
+
+from __future__ import annotations
+
+from sweeper.gangs.ray.executor import RayExecutor
+
+__all__ = ["RayExecutor"]

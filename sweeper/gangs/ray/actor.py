@@ -1,0 +1,57 @@
+"""The far end of a gang, in a process of Ray's: plain values in, lines out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from engine.protocol import encode
+from sweeper.gangs.base import Job
+from sweeper.gangs.command_gang import CommandGang
+from sweeper.gangs.gang import Gang, open_gang
+
+_TUPLES = ("cores", "gpus", "granted")  # which JSON has made lists of
+
+
+class GangActor:
+    """Owns one MPI job. `environment` is what ranks need of the submitter's."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        os.environ.update(environment)
+        self._gang: Gang | CommandGang | None = None
+
+    def open(self, job: dict[str, Any]) -> None:
+        """Start the MPI job. Raises LaunchError where it cannot be started."""
+        opened = _job(job)
+        if opened.gpus is None:
+            # Set by Ray to the GPUs of the bundle, and left as it is where the bundle has none.
+            visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if opened.need.gpus else []
+            opened = replace(opened, gpus=tuple(visible))
+        self._gang = open_gang(opened)
+
+    def run(self, job: dict[str, Any]) -> Iterator[tuple[str, str, float, str]]:
+        """See `Gang.run`; each event as the gang's id and log, the elapsed seconds, and a line of the protocol."""
+        assert self._gang
+        for event in self._gang.run(_job(job)):
+            yield event.gang_id, event.log, event.elapsed_s, encode(event.event)
+
+    def alive(self) -> bool:
+        """See `Gang.alive`."""
+        return self._gang is not None and self._gang.alive()
+
+    def stop(self, trial_id: str) -> None:
+        """See `Gang.stop`."""
+        if self._gang:
+            self._gang.stop(trial_id)
+
+    def close(self) -> None:
+        """See `Gang.close`."""
+        if self._gang:
+            self._gang.close()
+
+
+def _job(plain: dict[str, Any]) -> Job:
+    tuples = {name: tuple(plain[name]) for name in _TUPLES if plain[name] is not None}
+    return Job(**{**plain, **tuples})

@@ -1,0 +1,137 @@
+"""The executor on Ray: a placement group holds a gang's seats, an actor in it owns the MPI job."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import threading
+import uuid
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from engine.data.places import VARIABLE as DATA_VARIABLE
+from engine.protocol import Failed, decode_event
+from sweeper.errors import LaunchError
+from sweeper.gangs.base import Job, JobEvent
+from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
+from sweeper.gangs.machine import local_capacity
+from sweeper.gangs.ray.driver_process import DriverProcess, no_answer
+from sweeper.gangs.seat_locks import SeatLocks
+from sweeper.gangs.seats import Capacity, Seats
+from sweeper.gangs.streaming import GangHandle, StreamingExecutor
+
+logger = logging.getLogger(__name__)
+
+_REACH_S = 10.0
+_ANSWER_S = 30.0  # to what Ray can answer at once
+_OPEN_S = 90.0  # between two words of a gang that opens: a wait for seats says so every 10 s, a start ends within 60 s
+_CLOSE_S = 30.0  # twice 10 s in the driver, and some more
+
+
+class RayExecutor(StreamingExecutor):
+    """Runs gangs on a Ray of its own, or on the cluster whose control service is at `address` ("host:port").
+
+    A private Ray has nothing to do with other Rays of the machine, or of this process. `capacity` sets how much of this
+    machine it may use; for `share` see `StreamingExecutor`.
+
+    Raises:
+        LaunchError: Ray cannot be started or reached.
+    """
+
+    def __init__(self, address: str | None = None, capacity: Capacity | None = None, *, share: bool = False) -> None:
+        # What a cluster's nodes have is Ray's to give out.
+        super().__init__(SeatLocks() if address else SeatLocks.of_this_machine(), share=share)
+        if address is not None:
+            _check_reachable(address)
+        self._driver = DriverProcess(address or capacity or local_capacity())
+
+    def capacity(self) -> Capacity:
+        """The cores and GPUs of each living node."""
+        return Capacity(tuple(Seats(*node) for node in self._driver.call("capacity", limit_s=_ANSWER_S)))
+
+    def open_gang(self, job: Job) -> GangHandle:
+        """A gang in a placement group of its own."""
+        return _RayGang(self._driver, job)
+
+    def close(self) -> None:
+        """End all gangs, then our connection, then Ray itself where it is ours; a dead Ray delays this and no more."""
+        super().close()
+        self._driver.close()
+
+
+class _RayGang:
+    """The near end of a gang."""
+
+    def __init__(self, driver: DriverProcess, job: Job) -> None:
+        self._driver, self._name = driver, uuid.uuid4().hex
+        self._closing, self._closed = threading.Lock(), False
+        need, told = job.need, False
+        seats = [need.cpus, need.gpus]
+        try:
+            for word in driver.stream("open", self._name, asdict(job), seats, _own_settings(), limit_s=_OPEN_S):
+                if word == "waiting" and not told:
+                    told = True
+                    logger.warning("trial %s waits for %d CPUs and %d GPUs on one host of Ray", job.trial_id, *seats)
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, job: Job) -> Iterator[JobEvent]:
+        """Train a job; an actor that dies is a failure of its job."""
+        try:
+            for gang_id, log, elapsed_s, line in self._driver.stream("run", self._name, asdict(job)):
+                event = decode_event(line)
+                assert event is not None
+                yield JobEvent(job.trial_id, job.attempt, event, gang_id, log, elapsed_s)
+        except LaunchError as error:
+            yield JobEvent(job.trial_id, job.attempt, Failed(job.trial_id, str(error)))
+
+    def alive(self) -> bool:
+        """Whether actor and MPI job can serve another job."""
+        try:
+            return bool(self._driver.call("alive", self._name, limit_s=_ANSWER_S))
+        except LaunchError:
+            return False
+
+    def stop(self, trial_id: str) -> None:
+        """Ask the running trial to end at its next loss point."""
+        with contextlib.suppress(LaunchError):  # its end is on its way
+            self._driver.call("stop", self._name, trial_id, limit_s=_ANSWER_S)
+
+    def close(self) -> None:
+        """End the job, then the actor, then give the seats back; once."""
+        with self._closing:
+            if not self._closed:
+                self._closed = True
+                with contextlib.suppress(LaunchError):  # a Ray that has died takes actor and group along
+                    self._driver.call("close", self._name, limit_s=_CLOSE_S)
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself would try for many minutes to reach an address where nobody listens.
+
+    Raises:
+        LaunchError: the address has no port, or nobody listens there.
+    """
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or "://" in address:
+        raise LaunchError(
+            f"--ray-address {address}: is no address of a cluster's control service",
+            "write it like 10.0.0.1:6379, and run on a node of the cluster",
+        )
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_S).close()
+    except (OSError, OverflowError) as error:
+        raise no_answer(f"at {address}", error) from None
+
+
+def _own_settings() -> dict[str, str]:
+    """The submitter's settings of ours, for hosts of a cluster that was started without them.
+
+    The folder that the sweep is run from comes first among those of modules, as it does where Python starts in it.
+    """
+    settings = {name: os.environ[name] for name in (MPIEXEC_VARIABLE, DATA_VARIABLE) if name in os.environ}
+    modules = [os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**settings, "PYTHONPATH": os.pathsep.join(modules)}

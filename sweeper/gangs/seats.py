@@ -1,0 +1,84 @@
+"""Seats: cores and GPUs. How many there are, and who holds how many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Seats:
+    """Cores and GPUs."""
+
+    cpus: int
+    gpus: int = 0
+
+    def fits(self, free: Seats) -> bool:
+        """Whether `free` seats are enough."""
+        return self.cpus <= free.cpus and self.gpus <= free.gpus
+
+    def __add__(self, other: Seats) -> Seats:
+        return Seats(self.cpus + other.cpus, self.gpus + other.gpus)
+
+    def __sub__(self, other: Seats) -> Seats:
+        return Seats(self.cpus - other.cpus, self.gpus - other.gpus)
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """Cores and GPUs that gangs may use; `hosts` has one entry a host, since a gang must fit on one."""
+
+    hosts: tuple[Seats, ...]
+
+    @property
+    def total(self) -> Seats:
+        """All hosts together."""
+        return sum(self.hosts, Seats(0))
+
+    @property
+    def scattered(self) -> bool:
+        """Whether free seats may lie on several hosts, so that only a host with enough of them helps a gang."""
+        return len(self.hosts) > 1
+
+    def can_ever_seat(self, need: Seats) -> bool:
+        """Whether some host is large enough when it is empty."""
+        return any(need.fits(host) for host in self.hosts)
+
+    def most_of(self, need: Seats) -> Seats | None:
+        """As much of `need` as one host has; None where none has any core, or any GPU for those who need one."""
+        given = [Seats(min(need.cpus, host.cpus), min(need.gpus, host.gpus)) for host in self.hosts]
+        usable = [seats for seats in given if seats.cpus and bool(seats.gpus) == bool(need.gpus)]
+        return max(usable, key=lambda seats: (seats.gpus, seats.cpus), default=None)
+
+
+def seats_of(workers: int, cpus_per_worker: int, gpus_per_worker: int) -> Seats:
+    """What a gang of so many workers takes."""
+    return Seats(workers * cpus_per_worker, workers * gpus_per_worker)
+
+
+class SeatLedger:
+    """Who holds how many seats. It counts and refuses nothing: its users ask what is free before they hold seats.
+
+    `capacity` may change while seats are held, for example when a node leaves a cluster.
+    """
+
+    def __init__(self, capacity: Capacity) -> None:
+        self.capacity = capacity
+        self._held: dict[Hashable, Seats] = {}
+
+    @property
+    def free(self) -> Seats:
+        """What nobody holds; below zero where capacity has shrunk under its holders."""
+        return self.capacity.total - sum(self._held.values(), Seats(0))
+
+    def has_room(self, need: Seats) -> bool:
+        """Whether so many seats are free, on all hosts together."""
+        return need.fits(self.free)
+
+    def hold(self, holder: Hashable, seats: Seats) -> None:
+        """Seats for a holder, in place of those that it holds."""
+        self._held[holder] = seats
+
+    def release(self, holder: Hashable) -> None:
+        """All seats of a holder, if it holds any."""
+        self._held.pop(holder, None)

@@ -1,0 +1,42 @@
+"""Who holds how many of the cores and GPUs."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweeper.gangs.seats import Capacity, SeatLedger, Seats
+
+HOLDINGS = st.dictionaries(st.text(max_size=2), st.builds(Seats, st.integers(0, 9), st.integers(0, 9)))
+
+
+def test_what_is_held_is_not_free_until_it_is_released() -> None:
+    ledger = SeatLedger(Capacity((Seats(4, 1), Seats(4, 1))))
+    ledger.hold("a", Seats(3, 2))
+    assert ledger.free == Seats(5, 0)
+    assert ledger.has_room(Seats(5))
+    assert not ledger.has_room(Seats(1, 1))
+    ledger.hold("a", Seats(1))
+    assert ledger.free == Seats(7, 2)
+    ledger.release("a")
+    ledger.release("a")
+    assert ledger.free == Seats(8, 2)
+
+
+def test_capacity_may_shrink_under_its_holders() -> None:
+    ledger = SeatLedger(Capacity((Seats(4), Seats(4))))
+    ledger.hold("a", Seats(6))
+    ledger.capacity = Capacity((Seats(4),))
+    assert ledger.free == Seats(-2)
+    assert not ledger.has_room(Seats(1))
+
+
+@given(HOLDINGS)
+def test_all_that_is_released_is_free_again(holdings: dict[str, Seats]) -> None:
+    ledger = SeatLedger(Capacity((Seats(10, 2),)))
+    for holder, seats in holdings.items():
+        ledger.hold(holder, seats)
+    assert ledger.free == Seats(10, 2) - sum(holdings.values(), Seats(0))
+    for holder in holdings:
+        ledger.release(holder)
+    assert ledger.free == Seats(10, 2)
