@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Path, Query
 from starlette.responses import Response
 
-from dashboards.answers import JsonAnswer
 from dashboards.api import documented
 from dashboards.api.documented import Key, errors
-from dashboards.paging import Paging
+from dashboards.responses.json_answers import JsonAnswer
+from dashboards.responses.paging import Paging
 from sweeper.answers.best import best_answer
 from sweeper.answers.sweeps import Order, show_answer, sweep_answer
 from sweeper.answers.time_left import remaining

@@ -15,11 +15,16 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from dashboards.figure_file import render
-from dashboards.figures import draw_accuracy, draw_curves, draw_heatmap, draw_histogram, style
-from dashboards.figures.curves import logarithmic, smooth, window_of
-from dashboards.figures.histogram import bar_labels, sorted_bars
-from dashboards.frames import accuracy_table, curve_table, trial_table
+from dashboards.figures.accuracy.drawing import draw_accuracy
+from dashboards.figures.accuracy.table import accuracy_table
+from dashboards.figures.curves.drawing import draw_curves, smooth, window_of
+from dashboards.figures.curves.table import curve_table, logarithmic
+from dashboards.figures.drawing import style
+from dashboards.figures.drawing.figure_file import render
+from dashboards.figures.heatmap.drawing import draw_heatmap
+from dashboards.figures.histogram.drawing import draw_histogram
+from dashboards.figures.histogram.table import bar_labels, sorted_bars
+from dashboards.figures.tables import trial_table
 from sweeper.errors import FigureError
 from sweeper.plan.trial import TrialState
 from sweeper.store import Store, SweepRecord, TrialRecord
