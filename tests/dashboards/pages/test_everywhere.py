@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -11,7 +10,6 @@ from playwright.sync_api import Page
 
 from sweeper.plan.trial import TrialState
 from sweeper.store import Store, SweepRecord
-from tests.dashboards.pages.awkward import awkward
 from tests.dashboards.pages.conftest import PHONE, Open
 
 PAGES: dict[str, Callable[[SweepRecord, Store], str]] = {
@@ -22,11 +20,6 @@ PAGES: dict[str, Callable[[SweepRecord, Store], str]] = {
     "diverged": lambda sweep, store: f"/trials/{store.trials(sweep.id, [TrialState.DIVERGED])[0].id}",
     "compare": lambda sweep, _: f"/compare?a={sweep.id}&b={sweep.id}",
 }
-
-
-@pytest.fixture
-def sweep(store: Store, tmp_path: Path) -> SweepRecord:
-    return awkward(store, tmp_path)
 
 
 def all_drawn(page: Page) -> None:

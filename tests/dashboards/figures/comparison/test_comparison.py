@@ -1,18 +1,13 @@
-"""Two sweeps side by side, and parallel coordinates."""
+"""Two sweeps side by side."""
 
 from __future__ import annotations
-
-import math
-from dataclasses import replace
 
 import pytest
 from matplotlib.text import Text
 
 from dashboards.figures.comparison.drawing import draw_comparison
 from dashboards.figures.comparison.table import comparison, comparison_csv
-from dashboards.figures.coordinates.table import coordinate_table, coordinates_csv
 from dashboards.figures.tables import trial_table
-from dashboards.figures.tables.csv_text import trials_csv
 from sweeper.errors import FigureError
 from sweeper.store import Store, TrialRecord
 from tests.dashboards.sweeps import Result, curve, diverging, run
@@ -53,32 +48,3 @@ def test_different_axes_are_refused(store: Store) -> None:
     sweep = run(store, {"learning_rate": [0.1]}, lambda _: curve(4.0, 1.0))
     with pytest.raises(FigureError, match="are over seconds"):
         comparison(trial_table(store, sweep), trial_table(store, sweep, "images"))
-
-
-def test_coordinates_are_all_that_varies(store: Store) -> None:
-    space = {"learning_rate": [0.5, 0.1], "workers": [1, 2], "exchange.average": ["weights", "gradients"]}
-    table = coordinate_table(trial_table(store, run(store, space, lambda _: curve(1.0, 1.0))))
-    assert {dimension.name: dimension.values for dimension in table.dimensions} == {
-        "workers": (1, 2),
-        "learning_rate": (0.1, 0.5),
-        "exchange.average": ("gradients", "weights"),
-    }
-    assert len(table.rows) == 8
-    assert coordinates_csv(table).splitlines()[0].startswith("trial,workers,learning_rate,exchange.average,state,")
-
-
-def test_one_trial_has_no_dimension_and_one_row(store: Store) -> None:
-    table = coordinate_table(trial_table(store, run(store, {"learning_rate": [0.1]}, lambda _: curve(1.0, 1.0))))
-    assert table.dimensions == ()
-    assert [row.values for row in table.rows] == [()]
-
-
-def test_a_text_that_a_spreadsheet_would_run_is_quoted(store: Store) -> None:
-    space = {"learning_rate": [0.1], "exchange.average": ["weights", "gradients"]}
-    table = trial_table(store, run(store, space, lambda _: curve(1.0 / 3, 1.0)))
-    row = table.rows[0]._replace(others={"exchange.average": '=HYPERLINK("x"),\n'}, minimum_loss=math.nan)
-    hostile = replace(table, groups=(replace(table.groups[0], rows=(row,)),))
-    text = trials_csv(hostile)
-    assert '"\'=HYPERLINK(""x""),\n"' in text
-    assert ",nan," in text
-    assert repr(row.area) in text

@@ -1,45 +1,18 @@
-"""The tables say what the store holds, and who won."""
+"""The table of trials says what the store holds, and who won."""
 
 from __future__ import annotations
 
-import math
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from dashboards.figures.accuracy.table import accuracy_table
-from dashboards.figures.curves.table import curve_table
 from dashboards.figures.tables import Outcome, TrialTable, trial_table
 from sweeper.errors import FigureError
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
-from sweeper.store import GangRecord, Store, SweepRecord, TrialRecord
-from tests.dashboards.sweeps import Result, curve, diverging, evaluated, run
-
-SPACE: dict[str, Any] = {"batch_size": [16, 64], "learning_rate": [0.1, 0.5], "workers": [2, 10, 1]}
-
-
-def outcomes(trial: TrialRecord) -> Result:
-    """Two workers: one of each outcome; ten: nothing qualifies; one: nothing has run."""
-    setting = (trial.parameters["batch_size"], trial.parameters["learning_rate"])
-    if trial.workers == 10:
-        return curve(3.0, 1.9 + setting[1])
-    if trial.workers == 1:
-        return None
-    results: dict[tuple[int, float], Result] = {
-        (16, 0.1): curve(12.5, 1.4),
-        (16, 0.5): curve(8.25, 1.8),
-        (64, 0.1): curve(5.0, 1.81),
-        (64, 0.5): diverging(),
-    }
-    return results[setting]
-
-
-@pytest.fixture
-def sweep(store: Store) -> SweepRecord:
-    """The sweep of `outcomes`."""
-    return run(store, SPACE, outcomes)
+from sweeper.store import GangRecord, Store, SweepRecord
+from tests.dashboards.sweeps import curve, run
 
 
 def settings(table: TrialTable) -> list[tuple[Any, Any] | None]:
@@ -47,17 +20,17 @@ def settings(table: TrialTable) -> list[tuple[Any, Any] | None]:
     return [(group.winner.batch_size, group.winner.learning_rate) if group.winner else None for group in table.groups]
 
 
-def test_groups_are_in_numeric_order_with_their_winners(store: Store, sweep: SweepRecord) -> None:
-    table = trial_table(store, sweep)
+def test_groups_are_in_numeric_order_with_their_winners(store: Store, outcomes: SweepRecord) -> None:
+    table = trial_table(store, outcomes)
     assert [group.key for group in table.groups] == [{"workers": 1}, {"workers": 2}, {"workers": 10}]
     assert settings(table) == [None, (16, 0.5), None]
     assert [group.best_minimum_loss for group in table.groups] == [None, pytest.approx(1.4), pytest.approx(2.0)]
-    assert (table.sweep, table.name, table.over, table.threshold) == (sweep.id, "sweep", "seconds", 1.8)
+    assert (table.sweep, table.name, table.over, table.threshold) == (outcomes.id, "sweep", "seconds", 1.8)
     assert table.batch_name == "batch_size"
 
 
-def test_a_row_holds_what_the_trial_came_to(store: Store, sweep: SweepRecord) -> None:
-    rows = trial_table(store, sweep).groups[1].rows
+def test_a_row_holds_what_the_trial_came_to(store: Store, outcomes: SweepRecord) -> None:
+    rows = trial_table(store, outcomes).groups[1].rows
     assert [row.outcome for row in rows] == [
         Outcome.QUALIFIED,
         Outcome.QUALIFIED,
@@ -74,13 +47,13 @@ def test_a_row_holds_what_the_trial_came_to(store: Store, sweep: SweepRecord) ->
     assert best.others == {}
 
 
-def test_rows_lists_every_trial_once(store: Store, sweep: SweepRecord) -> None:
-    rows = trial_table(store, sweep).rows
-    assert sorted(row.trial for row in rows) == sorted(trial.id for trial in store.trials(sweep.id))
+def test_rows_lists_every_trial_once(store: Store, outcomes: SweepRecord) -> None:
+    rows = trial_table(store, outcomes).rows
+    assert sorted(row.trial for row in rows) == sorted(trial.id for trial in store.trials(outcomes.id))
 
 
-def test_threshold_and_axis_may_be_others_than_the_sweeps(store: Store, sweep: SweepRecord) -> None:
-    table = trial_table(store, sweep, "images", 1.5)
+def test_threshold_and_axis_may_be_others_than_the_sweeps(store: Store, outcomes: SweepRecord) -> None:
+    table = trial_table(store, outcomes, "images", 1.5)
     assert settings(table) == [None, (16, 0.1), None]
     assert (table.over, table.threshold) == ("images", 1.5)
     winner = table.groups[1].winner
@@ -88,8 +61,8 @@ def test_threshold_and_axis_may_be_others_than_the_sweeps(store: Store, sweep: S
     assert winner.area == pytest.approx(64 * 4 * 1.9)
 
 
-def test_a_threshold_of_zero_is_a_threshold(store: Store, sweep: SweepRecord) -> None:
-    assert trial_table(store, sweep, threshold=0.0).threshold == 0.0
+def test_a_threshold_of_zero_is_a_threshold(store: Store, outcomes: SweepRecord) -> None:
+    assert trial_table(store, outcomes, threshold=0.0).threshold == 0.0
 
 
 @pytest.mark.parametrize(
@@ -173,117 +146,25 @@ def test_a_sweep_without_trials_is_an_error(store: Store) -> None:
         trial_table(store, store.find_sweep(store.add_import("empty", [])))
 
 
-def test_tables_read_no_points(store: Store, sweep: SweepRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_read_no_points(store: Store, outcomes: SweepRecord, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> list[LossPoint]:
         raise AssertionError("a table of trials reads no points")
 
     monkeypatch.setattr(Store, "points", refuse)
-    assert len(trial_table(store, sweep).rows) == sweep.trials
-
-
-def test_curves_are_the_winners_or_the_nearest(store: Store, sweep: SweepRecord) -> None:
-    waiting, won, above = curve_table(store, trial_table(store, sweep)).rows
-    assert (waiting.trial, waiting.losses) == (None, ())
-    assert won.trial == won.group.winner
-    assert won.trial is not None
-    points = store.points(won.trial.trial)
-    assert won.positions == tuple(point.seconds for point in points)
-    assert won.losses == tuple(point.loss for point in points)
-    assert above.trial is not None
-    assert (above.group.winner, above.trial.batch_size, above.trial.learning_rate) == (None, 16, 0.1)
-
-
-@pytest.mark.parametrize(("over", "expected"), [("steps", (1.0, 2.0, 3.0)), ("images", (64.0, 128.0, 192.0))])
-def test_curves_are_over_the_tables_axis(store: Store, over: str, expected: tuple[float, ...]) -> None:
-    sweep = run(store, {"learning_rate": [0.1]}, lambda _: curve(1.0, 1.0, points=3), over=over)
-    (row,) = curve_table(store, trial_table(store, sweep)).rows
-    assert row.positions == expected
-
-
-def test_a_diverged_curve_keeps_its_gaps(store: Store) -> None:
-    sweep = run(store, {"learning_rate": [0.1]}, lambda _: diverging())
-    (row,) = curve_table(store, trial_table(store, sweep)).rows
-    assert row.losses[:2] == (2.3, math.inf)
-    assert math.isnan(row.losses[2])
-
-
-def test_no_curve_at_all_is_an_error(store: Store) -> None:
-    sweep = run(store, {"learning_rate": [0.1]}, lambda _: None)
-    with pytest.raises(FigureError, match="has no loss points to draw"):
-        curve_table(store, trial_table(store, sweep))
-
-
-def test_a_curve_that_does_not_say_its_images_is_an_error(store: Store) -> None:
-    whole = [LossPoint(i, 64 * i, float(i), 2.0 - i / 10) for i in range(1, 5)]
-    bare = [LossPoint(p.step, None, p.seconds, p.loss) for p in whole]
-    given = [({"workers": 1}, "a", whole, summarize(whole)), ({"workers": 2}, "b", bare, summarize(bare))]
-    sweep = store.find_sweep(store.add_import("logs", given))
-    with pytest.raises(FigureError, match="does not say its images; use --over seconds or steps"):
-        curve_table(store, trial_table(store, sweep, "images"))
-
-
-def test_accuracies_are_those_of_the_trials_whose_curves_are_drawn(store: Store, sweep: SweepRecord) -> None:
-    table = trial_table(store, sweep)
-    for trial in store.trials(sweep.id):
-        if trial.attempt:
-            evaluated(store, trial.id, 0.1, trial.position / 100)
-    rows = accuracy_table(store, table).rows
-    curves = curve_table(store, table).rows
-    assert [(row.group, row.trial) for row in rows] == [(row.group, row.trial) for row in curves]
-    assert [row.accuracies for row in rows] == [
-        () if row.trial is None else (0.1, row.trial.position / 100) for row in rows
-    ]
-    assert [row.positions for row in rows] == [(), (0.5, 1.0), (0.5, 1.0)]
-
-
-@pytest.mark.parametrize(("over", "expected"), [("steps", (2.0, 4.0)), ("images", (128.0, 256.0))])
-def test_accuracies_are_over_the_tables_axis(store: Store, over: str, expected: tuple[float, ...]) -> None:
-    sweep = run(store, {"learning_rate": [0.1]}, lambda _: curve(1.0, 1.0), over=over)
-    evaluated(store, store.trials(sweep.id)[0].id, 0.5, 0.6)
-    (row,) = accuracy_table(store, trial_table(store, sweep)).rows
-    assert row.positions == expected
-
-
-def test_accuracies_read_no_points(store: Store, sweep: SweepRecord, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> list[LossPoint]:
-        raise AssertionError("one query has all evaluations, and none reads points")
-
-    table = trial_table(store, sweep)
-    winner = table.groups[1].winner
-    assert winner is not None
-    evaluated(store, winner.trial, 0.5)
-    for name in ("points", "evaluations"):
-        monkeypatch.setattr(Store, name, refuse)
-    assert [row.accuracies for row in accuracy_table(store, table).rows] == [(), (0.5,), ()]
-
-
-def test_a_sweep_without_evaluations_is_an_error_that_says_how_to_get_some(store: Store, sweep: SweepRecord) -> None:
-    with pytest.raises(FigureError, match="sweep 'sweep': none of its trials was evaluated") as caught:
-        accuracy_table(store, trial_table(store, sweep))
-    assert caught.value.remedy == "set trial.evaluate_every in its spec, and run it again"
-
-
-def test_evaluations_of_trials_that_still_run_are_drawn_once_one_has_ended(store: Store) -> None:
-    sweep = run(store, {"learning_rate": [0.1]}, lambda _: TrialState.RUNNING)
-    (trial,) = store.trials(sweep.id)
-    evaluated(store, trial.id, 0.5)
-    with pytest.raises(FigureError, match="wait until a trial has ended"):
-        accuracy_table(store, trial_table(store, sweep))
-    store.finish(trial.id, 1, TrialState.COMPLETED, summarize(curve(1.0, 1.0)))
-    assert accuracy_table(store, trial_table(store, sweep)).rows[0].accuracies == (0.5,)
+    assert len(trial_table(store, outcomes).rows) == outcomes.trials
 
 
 def test_oversubscribed_trials_are_shown_and_not_ranked_by_their_times_unless_asked_for(
-    store: Store, sweep: SweepRecord
+    store: Store, outcomes: SweepRecord
 ) -> None:
-    (winner,) = [row for row in trial_table(store, sweep).rows if row.winner]
-    store.assign_gang(winner.trial, 1, gang_of(sweep), "log", oversubscribed=True)
-    table = trial_table(store, sweep)
+    (winner,) = [row for row in trial_table(store, outcomes).rows if row.winner]
+    store.assign_gang(winner.trial, 1, gang_of(outcomes), "log", oversubscribed=True)
+    table = trial_table(store, outcomes)
     assert settings(table) == [None, (16, 0.1), None]
     (shown,) = [row for row in table.rows if row.trial == winner.trial]
     assert (shown.outcome, shown.area, shown.seconds) == (Outcome.OVERSUBSCRIBED, None, winner.seconds)
-    assert settings(trial_table(store, sweep, oversubscribed=True)) == [None, (16, 0.5), None]
-    assert all(row.outcome is not Outcome.OVERSUBSCRIBED for row in trial_table(store, sweep, "images").rows)
+    assert settings(trial_table(store, outcomes, oversubscribed=True)) == [None, (16, 0.5), None]
+    assert all(row.outcome is not Outcome.OVERSUBSCRIBED for row in trial_table(store, outcomes, "images").rows)
 
 
 def test_where_all_are_oversubscribed_the_error_names_what_can_be_shown(store: Store) -> None:

@@ -7,26 +7,21 @@ import gzip
 import io
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from dashboards.figures import FIGURES
 from dashboards.pages.static_files import asset, plotly_address
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import summarize
 from sweeper.store import Store, SweepRecord
-from tests.dashboards.pages.awkward import NAME, awkward
+from tests.dashboards.pages.awkward import NAME
 from tests.dashboards.pages.conftest import application
 from tests.dashboards.sweeps import curve, diverging, run
 
-KINDS = ["heatmap", "histogram", "curves", "accuracy", "coordinates", "phases", "scaling"]
-
-
-@pytest.fixture
-def sweep(store: Store, tmp_path: Path) -> SweepRecord:
-    return awkward(store, tmp_path)
+KINDS = [figure.name for figure in FIGURES.values() if not figure.compares]
 
 
 @pytest.fixture

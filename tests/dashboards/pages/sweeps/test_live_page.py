@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from playwright.sync_api import Browser, expect
 
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
-from sweeper.store import Store
-from tests.dashboards.pages.awkward import awkward
+from sweeper.store import Store, SweepRecord
 from tests.dashboards.pages.conftest import Open, application, served
 
 LENGTH = "document.querySelector('#curves .js-plotly-plot').data.at({line}).x.length"
 
 
-def test_points_progress_and_the_best_come_by_themselves(look: Open, store: Store, tmp_path: Path) -> None:
-    sweep = awkward(store, tmp_path)
+def test_points_progress_and_the_best_come_by_themselves(look: Open, store: Store, sweep: SweepRecord) -> None:
     (running,) = store.trials(sweep.id, [TrialState.RUNNING])
     page = look(f"/sweeps/{sweep.id}")
     page.locator("#curves").scroll_into_view_if_needed()
@@ -34,8 +30,7 @@ def test_points_progress_and_the_best_come_by_themselves(look: Open, store: Stor
     expect(page.locator("#counts")).to_contain_text(f"{ended} of {sweep.total} ended")
 
 
-def test_a_lost_connection_is_told_and_mended(browser: Browser, store: Store, tmp_path: Path) -> None:
-    sweep = awkward(store, tmp_path)
+def test_a_lost_connection_is_told_and_mended(browser: Browser, store: Store, sweep: SweepRecord) -> None:
     page = browser.new_page()
     with served(application(store)) as address:
         page.goto(f"{address}/sweeps/{sweep.id}")
@@ -47,8 +42,9 @@ def test_a_lost_connection_is_told_and_mended(browser: Browser, store: Store, tm
     page.close()
 
 
-def test_what_happened_while_the_connection_was_lost_is_shown(browser: Browser, store: Store, tmp_path: Path) -> None:
-    sweep = awkward(store, tmp_path)
+def test_what_happened_while_the_connection_was_lost_is_shown(
+    browser: Browser, store: Store, sweep: SweepRecord
+) -> None:
     (running,) = store.trials(sweep.id, [TrialState.RUNNING])
     page = browser.new_page()
     with served(application(store)) as address:
@@ -62,8 +58,7 @@ def test_what_happened_while_the_connection_was_lost_is_shown(browser: Browser, 
     page.close()
 
 
-def test_a_fault_of_the_server_is_shown_in_its_words(look: Open, store: Store, tmp_path: Path) -> None:
-    sweep = awkward(store, tmp_path)
+def test_a_fault_of_the_server_is_shown_in_its_words(look: Open, store: Store, sweep: SweepRecord) -> None:
     page = look(f"/sweeps/{sweep.id}")
     expect(page.locator("#running")).to_have_text("1 running now")
     store.delete_sweep(sweep.id)

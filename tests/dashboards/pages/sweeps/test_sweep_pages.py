@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
 from playwright.sync_api import expect
 
 from dashboards.pages.sweeps.best_table import best_table
@@ -13,14 +12,9 @@ from sweeper.answers.best import best_answer
 from sweeper.answers.numbers import measure
 from sweeper.plan.trial import TrialState
 from sweeper.store import Store, SweepRecord
-from tests.dashboards.pages.awkward import NAME, awkward
+from tests.dashboards.pages.awkward import NAME
 from tests.dashboards.pages.conftest import Open
 from tests.dashboards.sweeps import curve, run, submit
-
-
-@pytest.fixture
-def sweep(store: Store, tmp_path: Path) -> SweepRecord:
-    return awkward(store, tmp_path)
 
 
 def test_the_list_names_each_sweep_its_progress_and_its_leaders(look: Open, store: Store, sweep: SweepRecord) -> None:

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import expect
 
 from sweeper.plan.trial import TrialState
 from sweeper.store import Store, SweepRecord, TrialRecord
 from tests.dashboards.pages.awkward import HOSTILE, awkward
 from tests.dashboards.pages.conftest import Open
-
-
-@pytest.fixture
-def sweep(store: Store, tmp_path: Path) -> SweepRecord:
-    return awkward(store, tmp_path)
 
 
 def one(store: Store, sweep: SweepRecord, state: TrialState) -> TrialRecord:
