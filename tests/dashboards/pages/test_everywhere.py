@@ -22,6 +22,12 @@ PAGES: dict[str, Callable[[SweepRecord, Store], str]] = {
 }
 
 
+REDRAWN = """
+    [...document.querySelectorAll(".js-plotly-plot")].every((plot) =>
+        plot.layout.font.color === getComputedStyle(document.documentElement).getPropertyValue("--ink").trim())
+"""
+
+
 def all_drawn(page: Page) -> None:
     """Every figure has come into sight once, and is no longer busy."""
     for figure in page.locator("figure.figure").all():
@@ -29,18 +35,24 @@ def all_drawn(page: Page) -> None:
         figure.locator(".plots[aria-busy=false]").wait_for(timeout=30_000)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing_serious(look: Open, store: Store, sweep: SweepRecord, name: str, theme: str) -> None:
-    page = look(PAGES[name](sweep, store), theme)
-    all_drawn(page)
-    found = Axe().run(page).response["violations"]
-    serious = [
+def serious(page: Page) -> list[tuple[str, str, str]]:
+    """What axe finds on the page that keeps somebody from using it."""
+    return [
         (finding["id"], finding["nodes"][0]["html"][:200], finding["nodes"][0]["failureSummary"])
-        for finding in found
+        for finding in Axe().run(page).response["violations"]
         if finding["impact"] in ("serious", "critical")
     ]
-    assert not serious
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious_in_either_theme(look: Open, store: Store, sweep: SweepRecord, name: str) -> None:
+    page = look(PAGES[name](sweep, store), "light")
+    all_drawn(page)
+    assert not serious(page)
+    page.emulate_media(color_scheme="dark")
+    while not page.evaluate(REDRAWN):
+        page.wait_for_timeout(50)
+    assert not serious(page)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Browser, expect
 
 from sweeper.plan.trial import TrialState
@@ -60,6 +62,9 @@ def test_what_happened_while_the_connection_was_lost_is_shown(
 
 def test_a_fault_of_the_server_is_shown_in_its_words(look: Open, store: Store, sweep: SweepRecord) -> None:
     page = look(f"/sweeps/{sweep.id}")
+    with page.expect_response(re.compile(r"/events\?trials=\w")):  # the stream that the drawn curves have asked for
+        page.reload()
+        page.locator("#curves").scroll_into_view_if_needed()
     expect(page.locator("#running")).to_have_text("1 running now")
     store.delete_sweep(sweep.id)
     expect(page.locator("#status.fault")).to_contain_text("no such sweep")
