@@ -10,7 +10,7 @@ from dashboards.figures.words.labels import axis_name, line_name
 
 
 def accuracy_plot(table: AccuracyTable) -> dict[str, Any]:
-    """A line a group; see `dashboards.figures.accuracy.draw_accuracy`."""
+    """A line for each group; see `drawing.draw_accuracy`."""
     lines = [
         {
             "type": "scatter",

@@ -19,7 +19,7 @@ _COLOURS = [[0, "#542788"], [0.25, "#b2abd2"], [0.5, "#f7f7f7"], [0.75, "#fdb863
 
 
 def comparison_plot(table: Comparison) -> dict[str, Any]:
-    """Share by which the second's area differs; see `dashboards.figures.comparison.draw_comparison`.
+    """Share by which the second's area differs; see `drawing.draw_comparison`.
 
     Raises:
         FigureError: trials without batch size or learning rate, or more worker counts than a page can hold.

@@ -1,4 +1,4 @@
-"""The heatmap: a panel per group, as `dashboards.figures.heatmap` draws it on paper."""
+"""The heatmap: a panel for each group."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SIGNS = {Outcome.DIVERGED: "✕", Outcome.OVERSUBSCRIBED: "≋"}
 
 
 def heatmap_plot(table: TrialTable, doubtful: Collection[str]) -> dict[str, Any]:
-    """Areas by batch size and learning rate; see `dashboards.figures.heatmap.draw_heatmap`.
+    """Areas by batch size and learning rate; see `drawing.draw_heatmap`.
 
     Each panel's "cells" says to which list of trials a click leads. A "?" marks a cell with a pruned trial that might
     have won by what is asked for.

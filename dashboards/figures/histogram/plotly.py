@@ -19,7 +19,7 @@ _MOST_DOUBTFUL = 100
 
 
 def histogram_plot(table: TrialTable, doubtful: Collection[str]) -> dict[str, Any]:
-    """Areas of the qualified, lowest minimum loss first; see `dashboards.figures.histogram.draw_histogram`.
+    """Areas of the qualified, lowest minimum loss first; see `drawing.draw_histogram`.
 
     Hatched behind them stand the `doubtful`: trials pruned under another threshold, with their areas so far.
 

@@ -10,7 +10,7 @@ from dashboards.figures.words.labels import group_name
 
 
 def phases_plot(table: PhaseTable) -> dict[str, Any]:
-    """Shares of each bar with their seconds; see `dashboards.figures.phases.draw_phases`."""
+    """Shares of each bar with their seconds; see `drawing.draw_phases`."""
     groups = [safe(group_name(row.group.key)) for row in table.rows]
     data = [
         {

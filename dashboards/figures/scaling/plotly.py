@@ -11,7 +11,7 @@ from dashboards.figures.words.labels import group_name, threshold_name
 
 
 def scaling_plot(table: ScalingTable) -> dict[str, Any]:
-    """Throughput, efficiency, time to threshold; see `dashboards.figures.scaling.draw_scaling`."""
+    """Throughput, efficiency, time to threshold; see `drawing.draw_scaling`."""
     perfect = [_perfect(table, place) for place in range(len(table.series))]
     of = "settings that all counts have" if table.matched else "all complete trials"
     panels = [
