@@ -11,7 +11,7 @@ from sqlalchemy import Column, Float, Integer, MetaData, String, Table, create_e
 
 from benchmarks import mlflow_store, postgresql
 from benchmarks.measure import Row, alone, arguments, compare, installed, report, versions
-from dashboards.frames import trial_table
+from dashboards.figures.tables import trial_table
 from sweeper.answers.best import best_answer
 from sweeper.plan import plan
 from sweeper.plan.trial import TrialState

@@ -10,10 +10,10 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
 from dashboards.api import api_routes
-from dashboards.failures import handle_failures
-from dashboards.live import Watches
-from dashboards.login import login_routes
-from dashboards.pages import page_routes
+from dashboards.api.watches import Watches
+from dashboards.pages import error_page, page_routes
+from dashboards.pages.login import login_routes
+from dashboards.responses.failures import handle_failures
 from dashboards.security.guard import Guard
 from dashboards.security.settings import Settings
 from sweeper.service import Policy, Runner
@@ -44,7 +44,7 @@ def create_app(
         lifespan=lifespan,
         middleware=[Middleware(Guard, settings), Middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)],
     )
-    handle_failures(app)
+    handle_failures(app, error_page)
     app.include_router(api_routes(store, policy, watches, runner))
     app.include_router(login_routes(settings))
     app.include_router(page_routes(store))

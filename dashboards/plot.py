@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from dashboards.figures import FIGURES, Figure, Source
+from sweeper.errors import FigureError
 from sweeper.options import (
     json_option,
     over_option,
@@ -18,24 +20,30 @@ from sweeper.options import (
     store_option,
     threshold_option,
 )
-from sweeper.store import open_store
+from sweeper.store import Store, open_store
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
-    from dashboards.frames import TrialTable
-    from sweeper.store import Store, SweepRecord
-
-Function = TypeVar("Function", bound=Callable[..., Any])
+    from dashboards.figures.tables import TrialTable
 
 
-@click.group()
-def plot() -> None:
-    """Draw a sweep as PNG, SVG or PDF."""
+def plot_command(figures: Iterable[Figure[Any]]) -> click.Group:
+    """`plot` with a subcommand for each of the figures."""
+    group = click.Group("plot", help="Draw a sweep as PNG, SVG or PDF.")
+    for figure in figures:
+        group.add_command(_subcommand(figure))
+    return group
 
 
-def _figure_options(function: Function) -> Function:
-    """What all figures take: the sweep, the file, the threshold, the axis, the store."""
+def _subcommand(figure: Figure[Any]) -> click.Command:
+    def draw(**options: Any) -> None:
+        _plot(figure, **options)
+
+    sweeps = [click.Argument(["first"])] if figure.compares else []
+    command = click.Command(
+        figure.command or figure.name, callback=draw, help=figure.help, params=[*sweeps, click.Argument(["sweep"])]
+    )
     output = click.option(
         "-o",
         "--output",
@@ -44,70 +52,13 @@ def _figure_options(function: Function) -> Function:
         help="A .png, .svg or .pdf file; default: the sweep's name and the figure's, as PNG.",
     )
     ranking = [threshold_option, over_option, oversubscribed_option, rate_option]
-    for option in reversed([click.argument("sweep"), output, *ranking, store_option, json_option]):
-        function = option(function)
-    return function
-
-
-@plot.command()
-@_figure_options
-def heatmap(**options: Any) -> None:
-    """Areas by batch size and learning rate, the winners marked."""
-    _plot("heatmap", **options)
-
-
-@plot.command()
-@_figure_options
-def histogram(**options: Any) -> None:
-    """Areas of the qualified trials, sorted by minimum loss."""
-    _plot("histogram", **options)
-
-
-@plot.command()
-@_figure_options
-def curves(**options: Any) -> None:
-    """Loss curves of the best trial of each worker count."""
-    _plot("curves", **options)
-
-
-@plot.command()
-@_figure_options
-def accuracy(**options: Any) -> None:
-    """Accuracy on the test set of the best trial of each worker count."""
-    _plot("accuracy", **options)
-
-
-@plot.command()
-@_figure_options
-def coordinates(**options: Any) -> None:
-    """All parameters that vary as parallel axes, a line for each trial."""
-    _plot("coordinates", **options)
-
-
-@plot.command()
-@_figure_options
-def phases(**options: Any) -> None:
-    """What the time of training went into, per worker count."""
-    _plot("phases", **options)
-
-
-@plot.command()
-@_figure_options
-def scaling(**options: Any) -> None:
-    """Throughput, parallel efficiency and time to threshold by worker count."""
-    _plot("scaling", **options)
-
-
-@plot.command()
-@click.argument("first")
-@_figure_options
-def compare(first: str, **options: Any) -> None:
-    """Areas of SWEEP against those of FIRST: the difference in each cell, for before and after."""
-    _plot("comparison", first=first, **options)
+    for option in [output, *ranking, store_option, json_option]:
+        option(command)
+    return command
 
 
 def _plot(
-    kind: str,
+    figure: Figure[Any],
     *,
     sweep: str,
     output: Path | None,
@@ -120,38 +71,54 @@ def _plot(
     first: str | None = None,
 ) -> None:
     """Draw, write, and say where; raises FigureError, NotFoundError and StoreError."""
-    # Only now: matplotlib takes longer to import than all the rest, and `--help` does not need it.
-    from dashboards.figure_file import default_path, format_of, write_figure
-    from dashboards.frames import trial_table
+    from dashboards.figures.drawing.figure_file import default_path, format_of, write_figure
 
     if output is not None:
         format_of(output)
     with closing(open_store(store_url, create=False)) as store:
-
-        def table_of(one: SweepRecord, axis: str | None) -> TrialTable:
-            rate = dollars_per_worker_hour
-            return trial_table(store, one, axis, threshold, oversubscribed=oversubscribed, rate=rate)
-
         record = store.sweeps.find(sweep)
-        before = None if first is None else table_of(store.sweeps.find(first), over)
-        table = table_of(record, over if before is None else before.over)
-        figure = _draw(kind, store, table) if before is None else _compare(before, table)
-    path = output or default_path(record.name, record.id, kind)
-    write_figure(figure, path)
+        ranking = {"threshold": threshold, "over": over, "oversubscribed": oversubscribed}
+        price = {"dollars_per_worker_hour": dollars_per_worker_hour}
+        drawn = draw_figure(store, record.id, figure.name, first=first, **ranking, **price)
+    path = output or default_path(record.name, record.id, figure.name)
+    write_figure(drawn, path)
     if as_json:
-        print_json({"figure": str(path), "sweep": record.id, "kind": kind})
+        print_json({"figure": str(path), "sweep": record.id, "kind": figure.name})
     else:
         click.echo(str(path))
 
 
-def _draw(kind: str, store: Store, table: TrialTable) -> Figure:
-    from dashboards.kinds import KINDS
+def draw_figure(
+    store: Store,
+    sweep: str,
+    name: str,
+    *,
+    threshold: float | None = None,
+    over: str | None = None,
+    oversubscribed: bool = False,
+    dollars_per_worker_hour: float | None = None,
+    first: str | None = None,
+) -> Drawing:
+    """A figure of a sweep by its name; `first` is the sweep that a comparison starts from.
 
-    return KINDS[kind].draw(KINDS[kind].table(store, table))
+    Raises:
+        FigureError: there is no such figure, or the sweep has nothing for it to show.
+        NotFoundError, SpecError, StoreError: as `sweeper best` does.
+    """
+    from dashboards.figures.tables import trial_table
+
+    figure = FIGURES.get(name)
+    if figure is None or (figure.compares and first is None):
+        known = ", ".join(one.name for one in FIGURES.values() if not one.compares)
+        raise FigureError(f"{name}: is not a figure of a sweep", f"use one of {known}")
+
+    def table_of(reference: str, axis: str | None) -> TrialTable:
+        record, rate = store.sweeps.find(reference), dollars_per_worker_hour
+        return trial_table(store, record, axis, threshold, oversubscribed=oversubscribed, rate=rate)
+
+    before = None if first is None else table_of(first, over)
+    trials = table_of(sweep, over if before is None else before.over)
+    return figure.draw(figure.table(Source(store, trials, before)))
 
 
-def _compare(before: TrialTable, after: TrialTable) -> Figure:
-    from dashboards.figures import draw_comparison
-    from dashboards.frames import comparison
-
-    return draw_comparison(comparison(before, after))
+plot = plot_command(FIGURES.values())

@@ -74,9 +74,10 @@ def serve(
     oversubscribe: bool,
     store_url: str,
 ) -> None:
-    """Serve pages and an HTTP API of the store, and run the sweeps that are submitted, one after another.
+    """Serve pages and an HTTP API, and run submitted sweeps.
 
-    Ended by ctrl-C or SIGTERM it lets running trials wait; the next server on the store goes on with them.
+    Sweeps run one after another. Ctrl-C or SIGTERM puts running trials back to waiting; the next server on the store
+    continues with them.
     """
     # Only now: `sweeper --help` shall not wait for it.
     from dashboards.security.settings import settings_for

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from dashboards.api import events, health, sweeps, trials
-from dashboards.live import Watches
+from dashboards.api.watches import Watches
 from sweeper.service import Policy, Runner
 from sweeper.store import Store
 

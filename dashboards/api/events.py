@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from dashboards.api.documented import errors
 from dashboards.api.sweeps import Reference
-from dashboards.live import Watches
+from dashboards.api.watches import Watches
 from sweeper.store import Store
 
 _PING_S = 15

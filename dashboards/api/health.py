@@ -13,10 +13,10 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 from starlette.responses import Response
 
-from dashboards.answers import JsonAnswer
 from dashboards.api import documented
 from dashboards.api.documented import errors
-from dashboards.live import Watches
+from dashboards.api.watches import Watches
+from dashboards.responses.json_answers import JsonAnswer
 from sweeper.errors import StoreError
 from sweeper.plan.trial import TrialState
 from sweeper.service import Runner

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import secrets
+import shutil
+import tempfile
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query
-from starlette.responses import Response
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse, Response
 
-from dashboards.answers import JsonAnswer
 from dashboards.api import documented
 from dashboards.api.documented import Key, errors
-from dashboards.paging import Paging
+from dashboards.responses.json_answers import JsonAnswer
+from dashboards.responses.paging import Paging
 from sweeper.answers.best import best_answer
 from sweeper.answers.sweeps import Order, show_answer, sweep_answer
 from sweeper.answers.time_left import remaining
 from sweeper.errors import SubmissionError
+from sweeper.interchange.exporting import write_export
+from sweeper.interchange.formats import SWEEP_FORMATS
 from sweeper.plan.trial import TrialState
 from sweeper.service import Policy, Runner, submit
 from sweeper.spec import Over
 from sweeper.store import Store, SweepRecord
+from sweeper.store.archives import read_archive
 
 Reference = Annotated[str, Path(description="A sweep's id, the beginning of one, its name, or `latest`.")]
 Number = Annotated[int, Query(ge=1, le=1_000_000)]
@@ -82,6 +88,24 @@ def _add_questions(routes: APIRouter, store: Store, runner: Runner | None) -> No
         return JsonAnswer(
             best_answer(store, sweep, by or (), threshold, over, oversubscribed=oversubscribed, rate=rate)
         )
+
+    @routes.get(
+        "/sweeps/{sweep}/export",
+        response_class=FileResponse,
+        response_model=None,
+        responses={200: {"content": {"application/json": {}}, "description": "The whole sweep."}, **errors()},
+    )
+    def export_sweep(sweep: Reference) -> FileResponse:
+        """The sweep with everything recorded of it, as `sweeper export -o FILE.json` writes it."""
+        archive = read_archive(store, store.sweeps.find(sweep).id)
+        folder = tempfile.mkdtemp(prefix="sweeper-export-")
+        removal = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+        try:
+            path = write_export(archive, SWEEP_FORMATS["json"], f"{folder}/{archive.sweep.id}.json")
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return FileResponse(path, media_type="application/json", background=removal)
 
 
 def _add_changes(routes: APIRouter, store: Store, policy: Policy, runner: Runner | None) -> None:

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
-from dashboards.answers import JsonAnswer
 from dashboards.api import documented
 from dashboards.api.documented import errors
+from dashboards.responses.json_answers import JsonAnswer
 from sweeper.answers.sweeps import trial_answer
 from sweeper.store import AttemptRecord, Store
 

@@ -1,21 +1,34 @@
-"""The figures: each a function of a table that returns a matplotlib `Figure`."""
+"""The figures of a sweep, a folder each: its table, its matplotlib drawing, its Plotly drawing and its CSV.
 
-from dashboards.figures.accuracy import draw_accuracy
-from dashboards.figures.comparison import draw_comparison
-from dashboards.figures.coordinates import draw_coordinates
-from dashboards.figures.curves import draw_curves
-from dashboards.figures.heatmap import draw_heatmap
-from dashboards.figures.histogram import draw_histogram
-from dashboards.figures.phases import draw_phases
-from dashboards.figures.scaling import draw_scaling
+`FIGURES` is the only list of them. Importing it loads neither matplotlib nor Plotly.
+"""
 
-__all__ = [
-    "draw_accuracy",
-    "draw_comparison",
-    "draw_coordinates",
-    "draw_curves",
-    "draw_heatmap",
-    "draw_histogram",
-    "draw_phases",
-    "draw_scaling",
-]
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from dashboards.figures.base import Figure, Source
+
+__all__ = ["FIGURES", "Figure", "Source"]
+
+_FOLDERS = (  # in the order of a sweep's page
+    "heatmap",
+    "curves",
+    "accuracy",
+    "histogram",
+    "coordinates",
+    "phases",
+    "scaling",
+    "comparison",
+)
+
+
+def _figure_in(folder: str) -> Figure[Any]:
+    figure: Figure[Any] = import_module(f"{__name__}.{folder}").FIGURE
+    return figure
+
+
+FIGURES: Mapping[str, Figure[Any]] = {folder: _figure_in(folder) for folder in _FOLDERS}
+"""Every figure by its name."""

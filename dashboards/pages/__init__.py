@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from dashboards.pages import comparing, figure_routes, static_files, sweep_list, sweep_page, trial_list, trial_page
+from dashboards.pages import static_files
+from dashboards.pages.figures import figure_routes
+from dashboards.pages.kept_tables import Tables
 from dashboards.pages.rendering import error_page
-from dashboards.pages.tables import Tables
+from dashboards.pages.sweeps import compare_page, sweep_list, sweep_page
+from dashboards.pages.trials import trial_list, trial_page
 from sweeper.store import Store
 
 __all__ = ["error_page", "page_routes"]
@@ -22,7 +25,7 @@ def page_routes(store: Store) -> APIRouter:
         trial_list.routes(store),
         trial_page.routes(store),
         figure_routes.routes(store, tables),
-        comparing.routes(store, tables),
+        compare_page.routes(store, tables),
         static_files.routes(),
     ):
         routes.include_router(one)

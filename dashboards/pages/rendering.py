@@ -1,36 +1,46 @@
-"""Pages from templates, with the words and numbers of the command line."""
+"""Pages of HTML from templates, with the words and numbers of the command line.
+
+A template takes nothing that comes from elsewhere for HTML.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
-from dashboards.figures.labels import plain
+from dashboards.figures.words.labels import plain
+from dashboards.figures.words.numbers import parameter_words
 from dashboards.pages.static_files import asset, plotly_address
-from dashboards.templates import page
-from sweeper.answers.numbers import dollars, duration, measure, parameter
+from sweeper.answers.numbers import dollars, duration, measure
 from sweeper.plan.trial import TrialState
 
 _STATES = [state.value for state in TrialState]
+_ENVIRONMENT = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,  # a name that a template needs and nobody gives is an error
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 
 
 def show(template: str, status: int = 200, **content: Any) -> HTMLResponse:
     """A page of one of our templates, which all know how to write numbers, moments and addresses."""
-    return page(
-        template,
-        status,
-        measure=measure_words,
-        parameter=parameter_words,
-        dollars=dollars,
-        duration=duration,
-        moment=moment,
-        asset=asset,
-        plotly=plotly_address(),
-        states=_STATES,
-        **content,
-    )
+    given = {
+        "measure": measure_words,
+        "parameter": parameter_words,
+        "dollars": dollars,
+        "duration": duration,
+        "moment": moment,
+        "asset": asset,
+        "plotly": plotly_address(),
+        "states": _STATES,
+    }
+    return HTMLResponse(_ENVIRONMENT.get_template(template).render(**given, **content), status)
 
 
 def error_page(status: int, kind: str, message: str, remedy: str = "") -> HTMLResponse:
@@ -41,11 +51,6 @@ def error_page(status: int, kind: str, message: str, remedy: str = "") -> HTMLRe
 def measure_words(value: float | None) -> str:
     """A measured number as the command line has it; what is not finite by name."""
     return "–" if value is None else measure(value)
-
-
-def parameter_words(value: Any) -> str:
-    """A parameter's value as its owner would write it."""
-    return "–" if value is None else parameter(value)
 
 
 def parameters_words(parameters: dict[str, Any], without: Any = ()) -> str:

@@ -14,7 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboards.answers import error_answer
+from dashboards.responses.json_answers import error_answer
 from dashboards.security import tokens as access
 from dashboards.security.settings import Settings
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
+from itsdangerous import BadSignature, TimestampSigner
+
 from sweeper.errors import UsageError
 
 SUBMIT_VARIABLE, READ_VARIABLE = "SWEEPER_TOKEN", "SWEEPER_READ_TOKEN"
 _SHORTEST = 16  # characters
-_SESSION_S = 12 * 3600
+SESSION_S = 12 * 3600
 
 
 class Scope(IntEnum):
@@ -52,22 +53,21 @@ class Tokens:
         return found
 
     def session(self, scope: Scope) -> str:
-        """What a browser keeps in place of a token: the scope, until when, and a signature over both."""
-        content = f"{scope.value}.{int(time.time()) + _SESSION_S}"
-        return f"{content}.{self._signature(content)}"
+        """What a browser keeps in place of a token: the scope and the moment, signed."""
+        return self._signer.sign(str(scope.value)).decode()
 
     def scope_of_session(self, session: str) -> Scope | None:
-        """The scope of a session of ours that has not ended."""
-        content, _, signature = session.rpartition(".")
-        if not hmac.compare_digest(self._signature(content).encode(), signature.encode("utf-8", "replace")):
+        """The scope of a session that this server began less than twelve hours ago; None for anything else."""
+        try:
+            return Scope(int(self._signer.unsign(session.encode("utf-8", "replace"), max_age=SESSION_S)))
+        except BadSignature:  # SignatureExpired is one, too
             return None
-        scope, _, until = content.partition(".")
-        return Scope(int(scope)) if int(until) > time.time() else None
 
-    def _signature(self, content: str) -> str:
-        """Made with the tokens as its key: other tokens end all sessions."""
+    @property
+    def _signer(self) -> TimestampSigner:
+        """Its key is all tokens together: other tokens end all sessions."""
         key = b"".join(digest for digest, _ in self.scopes)
-        return hmac.new(key, content.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
+        return TimestampSigner(key, salt="sweeper-session", digest_method=hashlib.sha256)
 
 
 def read_tokens(path: Path | None, environment: Mapping[str, str] = os.environ) -> Tokens | None:

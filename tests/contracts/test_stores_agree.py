@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from dashboards.frames import curve_table, trial_table
+from dashboards.figures.curves.table import curve_table
+from dashboards.figures.tables import trial_table
 from sweeper.answers.best import best_answer
 from sweeper.answers.sweeps import show_answer
 from sweeper.plan import plan

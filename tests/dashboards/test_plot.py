@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dashboards.figures import FIGURES
 from sweeper.cli.main import main
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import summarize
@@ -48,7 +49,7 @@ def call(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
     return called
 
 
-@pytest.mark.parametrize("kind", ["heatmap", "histogram", "curves", "accuracy", "coordinates", "scaling", "phases"])
+@pytest.mark.parametrize("kind", [figure.name for figure in FIGURES.values() if not figure.compares])
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_figures_are_written_in_all_formats(
     call: Any, sweep: SweepRecord, kind: str, suffix: str, start: bytes

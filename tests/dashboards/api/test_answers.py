@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from dashboards.answers import to_json
+from dashboards.responses.json_answers import to_json
 from sweeper.cli.main import main
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -11,7 +10,6 @@ from playwright.sync_api import Page
 
 from sweeper.plan.trial import TrialState
 from sweeper.store import Store, SweepRecord
-from tests.dashboards.pages.awkward import awkward
 from tests.dashboards.pages.conftest import PHONE, Open
 
 PAGES: dict[str, Callable[[SweepRecord, Store], str]] = {
@@ -24,9 +22,10 @@ PAGES: dict[str, Callable[[SweepRecord, Store], str]] = {
 }
 
 
-@pytest.fixture
-def sweep(store: Store, tmp_path: Path) -> SweepRecord:
-    return awkward(store, tmp_path)
+REDRAWN = """
+    [...document.querySelectorAll(".js-plotly-plot")].every((plot) =>
+        plot.layout.font.color === getComputedStyle(document.documentElement).getPropertyValue("--ink").trim())
+"""
 
 
 def all_drawn(page: Page) -> None:
@@ -36,18 +35,24 @@ def all_drawn(page: Page) -> None:
         figure.locator(".plots[aria-busy=false]").wait_for(timeout=30_000)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing_serious(look: Open, store: Store, sweep: SweepRecord, name: str, theme: str) -> None:
-    page = look(PAGES[name](sweep, store), theme)
-    all_drawn(page)
-    found = Axe().run(page).response["violations"]
-    serious = [
+def serious(page: Page) -> list[tuple[str, str, str]]:
+    """What axe finds on the page that keeps somebody from using it."""
+    return [
         (finding["id"], finding["nodes"][0]["html"][:200], finding["nodes"][0]["failureSummary"])
-        for finding in found
+        for finding in Axe().run(page).response["violations"]
         if finding["impact"] in ("serious", "critical")
     ]
-    assert not serious
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious_in_either_theme(look: Open, store: Store, sweep: SweepRecord, name: str) -> None:
+    page = look(PAGES[name](sweep, store), "light")
+    all_drawn(page)
+    assert not serious(page)
+    page.emulate_media(color_scheme="dark")
+    while not page.evaluate(REDRAWN):
+        page.wait_for_timeout(50)
+    assert not serious(page)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -7,9 +7,9 @@ from urllib.parse import parse_qs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboards.pages.leaders import leaders_of
+from dashboards.pages.sweeps.leaders import leaders_of
 from dashboards.pages.view import View, view_of
-from dashboards.paging import Paging
+from dashboards.responses.paging import Paging
 from sweeper.answers.best import best_answer
 from sweeper.answers.numbers import duration
 from sweeper.store import Store

@@ -1,0 +1,46 @@
+"""The accuracy on the test set of the best trial of each group, or of chosen trials."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dashboards.figures.accuracy.table import AccuracyTable, accuracies_csv, accuracy_table, chosen_accuracies
+from dashboards.figures.base import Figure, Source
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+
+class Accuracy(Figure[AccuracyTable]):
+    """See `dashboards.figures.base.Figure`."""
+
+    name = "accuracy"
+    help = "Accuracy on the test set of the best trial of each worker count."
+    title = "Accuracy"
+    description = "accuracy on the test set of the best trial of each group"
+    of_chosen = True
+
+    def table(self, source: Source) -> AccuracyTable:
+        """See `chosen_accuracies` and `accuracy_table`."""
+        if source.chosen:
+            return chosen_accuracies(source.store, source.trials, source.chosen)
+        return accuracy_table(source.store, source.trials)
+
+    def draw(self, table: AccuracyTable) -> Drawing:
+        """See `drawing.draw_accuracy`."""
+        from dashboards.figures.accuracy.drawing import draw_accuracy
+
+        return draw_accuracy(table)
+
+    def csv(self, table: AccuracyTable) -> str:
+        """See `accuracies_csv`."""
+        return accuracies_csv(table)
+
+    def plotly(self, source: Source) -> dict[str, Any]:
+        """See `plotly.accuracy_plot`."""
+        from dashboards.figures.accuracy.plotly import accuracy_plot
+
+        return accuracy_plot(self.table(source))
+
+
+FIGURE = Accuracy()

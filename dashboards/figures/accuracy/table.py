@@ -1,0 +1,88 @@
+"""The table of accuracies on the test set: those of the trial that stands for each group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dashboards.figures.tables import TrialGroup, TrialRow, TrialTable
+from dashboards.figures.tables.along_axis import along_csv, chosen_rows, position
+from sweeper.errors import FigureError
+from sweeper.store import EvaluationRecord, Store
+
+
+@dataclass(frozen=True)
+class AccuracyRow:
+    """The evaluations of the trial that stands for a group as in `CurveRow`; none where it was not evaluated.
+
+    `positions` are seconds of training, images, steps or dollars, `accuracies` shares of the test set in [0, 1].
+    """
+
+    group: TrialGroup
+    trial: TrialRow | None
+    positions: tuple[float, ...]
+    accuracies: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class AccuracyTable:
+    """One trial's accuracies per group of `trials`, in the order of its groups; or those of `chosen` trials."""
+
+    trials: TrialTable
+    rows: tuple[AccuracyRow, ...]
+    chosen: bool = False
+
+
+def accuracy_table(store: Store, trials: TrialTable) -> AccuracyTable:
+    """The evaluations of the best trial of each group; one query.
+
+    Raises:
+        FigureError: none of these trials was evaluated.
+        StoreError: the store cannot be read.
+    """
+    evaluations = store.attempts.evaluations_by_trial(trials.sweep)
+    rows = tuple(_accuracy_row(evaluations, group, trials) for group in trials.groups)
+    if not evaluations:
+        raise FigureError(
+            f"sweep {trials.name!r}: none of its trials was evaluated on the test set",
+            "set trial.evaluate_every in its spec, and run it again",
+        )
+    if not any(row.accuracies for row in rows):
+        raise FigureError(
+            f"sweep {trials.name!r}: none of its evaluated trials is the best of a group",
+            "wait until a trial has ended, then draw again",
+        )
+    return AccuracyTable(trials, rows)
+
+
+def chosen_accuracies(store: Store, trials: TrialTable, chosen: Sequence[str]) -> AccuracyTable:
+    """The evaluations of chosen trials of the sweep, in this order.
+
+    Raises:
+        FigureError: none of them was evaluated.
+        NotFoundError: there is no such trial.
+        StoreError: the store cannot be read.
+    """
+    rows = []
+    for group, trial in chosen_rows(store, trials, chosen):
+        found = store.attempts.evaluations(trial.trial)
+        places = [float(at) for one in found if (at := position(one, trial, trials)) is not None]
+        rows.append(AccuracyRow(group, trial, tuple(places), tuple(one.accuracy for one in found)))
+    if not any(row.accuracies for row in rows):
+        raise FigureError(f"sweep {trials.name!r}: the chosen trials were not evaluated", "choose others")
+    return AccuracyTable(trials, tuple(rows), chosen=True)
+
+
+def _accuracy_row(
+    evaluations: Mapping[str, Sequence[EvaluationRecord]], group: TrialGroup, table: TrialTable
+) -> AccuracyRow:
+    trial = group.best
+    found = evaluations.get(trial.trial, ()) if trial else ()
+    positions = [position(evaluation, trial, table) for evaluation in found] if trial else []
+    known = tuple(float(position) for position in positions if position is not None)
+    return AccuracyRow(group, trial, known, tuple(evaluation.accuracy for evaluation in found))
+
+
+def accuracies_csv(table: AccuracyTable) -> str:
+    """A line for each evaluation of the table's trials."""
+    return along_csv(table.trials, "accuracy", [(row, row.accuracies) for row in table.rows])

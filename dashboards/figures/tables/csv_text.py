@@ -1,0 +1,67 @@
+"""Tables as CSV text: a header and a row each, empty where there is no value, every digit of a number."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dashboards.figures.tables.trials import TrialRow, TrialTable
+
+_BEGINS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_text(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
+    """The header and the lines, with a quote before a text that a spreadsheet would run as a formula."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(map(_plain, header))
+    writer.writerows([_plain(value) for value in line] for line in lines)
+    return file.getvalue()
+
+
+def trials_csv(table: TrialTable) -> str:
+    """A line for each trial, or setting: what heatmap and histogram are drawn from."""
+    groups = [name for name in group_names(table) if name != "workers"]
+    others = list(dict.fromkeys(name for row in table.rows for name in row.others))
+    header = [*groups, "workers", table.batch_name, "learning_rate", *others, "trial", *result_names(table.over)]
+    lines = (
+        [
+            *map(group.key.get, groups),
+            row.workers,
+            row.batch_size,
+            row.learning_rate,
+            *map(row.others.get, others),
+            row.trial,
+            *result_values(row),
+        ]
+        for group in table.groups
+        for row in group.rows
+    )
+    return csv_text(header, lines)
+
+
+def group_names(table: TrialTable) -> list[str]:
+    """The parameters that tell the groups apart."""
+    return list(dict.fromkeys(name for group in table.groups for name in group.key))
+
+
+def result_names(over: str) -> list[str]:
+    """Columns of what came of a trial; see `result_values`."""
+    measured = [f"area_{over}", "minimum_loss", "seconds", "images"]
+    return ["state", "outcome", *measured, "winner", "repeats", "derived"]
+
+
+def result_values(row: TrialRow) -> list[Any]:
+    """What came of a trial, in the order of `result_names`."""
+    measured = [row.area, row.minimum_loss, row.seconds, row.images]
+    return [row.state.value, row.outcome.value, *measured, row.winner, row.repeats, row.derived]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and value.startswith(_BEGINS_FORMULA):
+        return f"'{value}"
+    return value

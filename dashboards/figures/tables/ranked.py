@@ -1,0 +1,143 @@
+"""From the store to the table of all trials, ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat
+from typing import Any
+
+from dashboards.figures.tables.trials import (
+    BATCH_SIZE,
+    GLOBAL_BATCH_SIZE,
+    LEARNING_RATE,
+    WORKERS,
+    Outcome,
+    TrialGroup,
+    TrialRow,
+    TrialTable,
+)
+from sweeper.answers.cost import candidates_over, rate_for
+from sweeper.errors import FigureError
+from sweeper.plan.trial import TrialState
+from sweeper.ranking import Candidate, Group, best_per_group, qualifies
+from sweeper.ranking.settings import competitors
+from sweeper.spec import DOLLARS, OVER
+from sweeper.store import Store, SweepRecord
+from sweeper.store.collecting import collection_paused
+
+
+def trial_table(
+    store: Store,
+    sweep: SweepRecord,
+    over: str | None = None,
+    threshold: float | None = None,
+    *,
+    oversubscribed: bool = False,
+    rate: float | None = None,
+) -> TrialTable:
+    """The trials of a sweep, with areas over an axis; axis, threshold and `rate` are the sweep's own unless given.
+
+    With repeats its settings. Areas over seconds of `oversubscribed` trials only where asked for. Reads no loss points.
+
+    Raises:
+        FigureError: the sweep has no trials, or curves but no area over this axis.
+        SpecError: areas over dollars without a rate.
+        StoreError: the store cannot be read.
+    """
+    axis = over or sweep.over
+    limit = sweep.threshold if threshold is None else threshold
+    rate = rate_for(sweep, axis, rate)
+    found = candidates_over(store, sweep, axis, rate, oversubscribed=oversubscribed)
+    trials = competitors(found, sweep.spec.repeats)
+    if not trials:
+        raise FigureError(f"sweep {sweep.name!r} has no trials", "`sweeper list` shows the sweeps that have some")
+    _check_axis(store, sweep, found, axis, rate)
+    batch_name = _batch_name(trials)
+    others = _varied(trials, sweep.group_by)
+    with collection_paused():
+        groups = [_group(group, batch_name, others) for group in best_per_group(trials, limit, sweep.group_by)]
+    return TrialTable(sweep.id, sweep.name, axis, limit, batch_name, tuple(groups), rate)
+
+
+def _group(group: Group, batch_name: str, others: Sequence[str]) -> TrialGroup:
+    qualified = set(map(id, group.ranking))
+    outcomes = [Outcome.QUALIFIED if id(one) in qualified else _other_outcome(one) for one in group.members]
+    rows = _rows(group.members, outcomes, batch_name, others, group.winner)
+    return TrialGroup(key=group.key, rows=tuple(rows), best_minimum_loss=group.best_minimum_loss)
+
+
+def outcome(trial: Candidate, threshold: float | None) -> Outcome:
+    """What came of a trial; a complete curve without an area over the candidate's axis counts as no result."""
+    return Outcome.QUALIFIED if qualifies(trial, threshold) else _other_outcome(trial)
+
+
+def _other_outcome(trial: Candidate) -> Outcome:
+    if trial.state is TrialState.DIVERGED or (trial.complete and not trial.finite):
+        return Outcome.DIVERGED
+    if trial.complete and trial.oversubscribed and trial.area is None:
+        return Outcome.OVERSUBSCRIBED
+    return Outcome.ABOVE_THRESHOLD if trial.complete and trial.area is not None else Outcome.NO_RESULT
+
+
+def _rows(
+    trials: Sequence[Candidate],
+    outcomes: Sequence[Outcome],
+    batch_name: str,
+    others: Sequence[str],
+    winner: Candidate | None,
+) -> list[TrialRow]:
+    """Made column by column, in the order of a row's fields: there are many, and one at a time take twice the time."""
+    fields = zip(*trials, strict=True)
+    ids, parameters, states, _, areas, losses, seconds, images, positions, shared, sources, repeats = fields
+    columns = (
+        ids,
+        positions,
+        [one[WORKERS] for one in parameters],
+        [_batch(one, batch_name) for one in parameters],
+        [one.get(LEARNING_RATE) for one in parameters],
+        [{name: one[name] for name in others if name in one} for one in parameters] if others else repeat({}),
+        states,
+        outcomes,
+        areas,
+        losses,
+        seconds,
+        [one is winner for one in trials],
+        [len(seeds) or 1 for seeds in repeats],
+        [source is not None for source in sources],
+        images,
+        shared,
+    )
+    return list(map(TrialRow._make, zip(*columns, strict=False)))
+
+
+def _batch_name(trials: Iterable[Candidate]) -> str:
+    """The global size as soon as one trial is given so: that one follows from the other, always in whole images."""
+    return GLOBAL_BATCH_SIZE if any(GLOBAL_BATCH_SIZE in trial.parameters for trial in trials) else BATCH_SIZE
+
+
+def _batch(parameters: Mapping[str, Any], batch_name: str) -> Any:
+    value = parameters.get(batch_name)
+    if value is None and batch_name == GLOBAL_BATCH_SIZE and BATCH_SIZE in parameters:
+        return parameters[WORKERS] * parameters[BATCH_SIZE]
+    return value
+
+
+def _varied(trials: Sequence[Candidate], group_by: Sequence[str]) -> list[str]:
+    """Names of further parameters that have several values in the sweep, in the order of the plan."""
+    known = {BATCH_SIZE, GLOBAL_BATCH_SIZE, LEARNING_RATE, *group_by}
+    names = dict.fromkeys(chain.from_iterable([trial.parameters for trial in trials]))
+    return [n for n in names if n not in known and len({repr(trial.parameters.get(n)) for trial in trials}) > 1]
+
+
+def _check_axis(store: Store, sweep: SweepRecord, trials: Sequence[Candidate], over: str, rate: float | None) -> None:
+    if _has_areas(trials) or not any(trial.complete and trial.finite for trial in trials):
+        return
+    axes = [axis for axis in OVER if axis != DOLLARS or rate is not None]
+    ways = [f"--over {axis}" for axis in axes if _has_areas(candidates_over(store, sweep, axis, rate))]
+    ways += ["--oversubscribed"] if any(trial.oversubscribed for trial in trials) else []
+    remedy = f"use {' or '.join(ways)}" if ways else "a curve needs at least two loss points"
+    raise FigureError(f"sweep {sweep.name!r}: none of its curves has an area over {over}", remedy)
+
+
+def _has_areas(trials: Iterable[Candidate]) -> bool:
+    return any(trial.complete and trial.finite and trial.area is not None for trial in trials)

@@ -1,0 +1,1 @@
+"""What figures say in words, on paper and on pages alike; without matplotlib and Plotly."""

@@ -1,0 +1,1 @@
+"""The addresses of figures, for the page's script and for downloads."""

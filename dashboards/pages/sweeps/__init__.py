@@ -1,0 +1,1 @@
+"""The pages of sweeps: the list, one of them, two side by side."""

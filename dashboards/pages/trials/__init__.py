@@ -1,0 +1,1 @@
+"""The pages of trials: a sweep's list, and one of them."""
