@@ -77,9 +77,16 @@ def _plot(
         format_of(output)
     with closing(open_store(store_url, create=False)) as store:
         record = store.sweeps.find(sweep)
-        ranking = {"threshold": threshold, "over": over, "oversubscribed": oversubscribed}
-        price = {"dollars_per_worker_hour": dollars_per_worker_hour}
-        drawn = draw_figure(store, record.id, figure.name, first=first, **ranking, **price)
+        drawn = draw_figure(
+            store,
+            record.id,
+            figure.name,
+            threshold=threshold,
+            over=over,
+            oversubscribed=oversubscribed,
+            dollars_per_worker_hour=dollars_per_worker_hour,
+            first=first,
+        )
     path = output or default_path(record.name, record.id, figure.name)
     write_figure(drawn, path)
     if as_json:

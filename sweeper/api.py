@@ -315,7 +315,7 @@ def run(
         SpecError, SeatingError, LaunchError, RepeatedError, StoreError: what `sweeper run` would say.
     """
     from sweeper.answers.live_view import in_notebook_or_terminal, silent
-    from sweeper.execution import Execution, run_spec
+    from sweeper.execution import Execution, prepare_sweep, run_sweep
     from sweeper.gangs import EXECUTORS
     from sweeper.spec import SweepSpec, parse_spec
     from sweeper.spec.file import load_spec
@@ -328,10 +328,11 @@ def run(
         parsed = load_spec(Path(spec))
     else:
         parsed = spec if isinstance(spec, SweepSpec) else parse_spec(dict(spec))
-    opened = open_store(_url(store))
     execution = Execution(executor, ray_address, finish_running=False, oversubscribe=oversubscribe)
+    prepared = prepare_sweep(parsed, execution)
+    opened = open_store(_url(store))
     audience = in_notebook_or_terminal() if progress else silent()
-    found = run_spec(opened, parsed, execution, audience, again=again)
+    found = run_sweep(opened, prepared, execution, audience, again=again)
     return Sweep(StoreSource(opened), found.id)
 
 

@@ -42,14 +42,31 @@ class Execution:
     oversubscribe: bool
 
 
-def run_spec(store: Store, spec: SweepSpec, execution: Execution, audience: Audience, *, again: bool) -> SweepRecord:
-    """Submit a sweep and execute it here; refused where the store has one of the same spec, unless `again`."""
+@dataclass(frozen=True)
+class PreparedSweep:
+    """A spec with its trials, for which everything that they need was found; `needed` stands for those to come, too."""
+
+    spec: SweepSpec
+    trials: Sequence[TrialSpec]
+    needed: Sequence[TrialSpec]
+
+
+def prepare_sweep(spec: SweepSpec, execution: Execution) -> PreparedSweep:
+    """Plan a spec and look for all that its trials need, before a store is made for it; raises as `prepare` does."""
     trials = plan(spec, first_points)
     needed = [*trials, *outermost(spec)] if spec.search.learns else trials
     prepare(needed, execution)
+    return PreparedSweep(spec, trials, needed)
+
+
+def run_sweep(
+    store: Store, prepared: PreparedSweep, execution: Execution, audience: Audience, *, again: bool
+) -> SweepRecord:
+    """Submit a sweep and execute it here; refused where the store has one of the same spec, unless `again`."""
+    spec, trials = prepared.spec, prepared.trials
     if not again:
         refuse_repetition(store, spec)
-    return execute(store, needed, execution, audience, lambda: store.sweeps.add(spec, trials))
+    return execute(store, prepared.needed, execution, audience, lambda: store.sweeps.add(spec, trials))
 
 
 def resume_sweep(

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 from pydantic import BaseModel
 
 from dashboards.app import create_app
@@ -19,9 +23,11 @@ from sweeper.spec import Limits, Objective, Prune, Resources, SweepSpec, parse_s
 from sweeper.spec.file import load_spec, parse_yaml
 from sweeper.spec.search import Search
 from sweeper.store import open_store
+from tests.dashboards.sweeps import curve, run
 from tests.sweeper.specs import training
 
 ROOT = Path(__file__).parent.parent
+COMMANDS = (ROOT / "docs" / "cli.md").read_text()
 README = (ROOT / "README.md").read_text()
 SPEC = (ROOT / "docs" / "spec.md").read_text()
 SERVICE = (ROOT / "docs" / "service.md").read_text()
@@ -34,14 +40,33 @@ def commands() -> list[str]:
 
 
 @pytest.mark.parametrize("name", commands())
-def test_every_command_is_in_the_readme_and_has_help(name: str) -> None:
+def test_every_command_has_help_and_its_part_of_the_page(name: str) -> None:
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
     assert command.help
-    assert re.search(rf"sweeper {name}\b", README)
+    assert f"## `sweeper {name}`" in COMMANDS
     if isinstance(command, click.Group):
-        assert all(re.search(rf"\b{sub}\b", README) for sub in command.commands)
+        assert all(f"## `sweeper {name} {inner}`" in COMMANDS for inner in command.commands)
     assert all(option.help for option in command.params if isinstance(option, click.Option))
+
+
+def test_the_first_sentence_of_each_help_fits_its_line_of_the_list() -> None:
+    listed = CliRunner().invoke(cli, ["--help"], terminal_width=80).output.partition("Commands:")[2]
+    assert len(listed.splitlines()) == len(commands()) + 1
+    assert "..." not in listed
+
+
+@pytest.mark.parametrize("script", ["draw_rooms", "write_cli_page"])
+def test_what_a_script_writes_from_the_code_is_up_to_date(script: str) -> None:
+    command = [sys.executable, str(ROOT / "scripts" / f"{script}.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", path.read_text()):
+            assert (path.parent / target).exists(), f"{path.name}: {target}"
 
 
 def fields(model: type[BaseModel], prefix: str = "") -> list[str]:
@@ -129,13 +154,13 @@ def test_every_route_and_option_of_the_service_is_told(tmp_path: Path) -> None:
     store.close()
 
 
-def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("document", ["README.md", "docs/python.md"])
+def test_the_python_in_the_documents_runs(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = open_store("sqlite:///sweeper.db")
-    spec = parse_spec({"name": "x", "space": {"workers": [1, 2]}})
-    store.sweeps.add(spec, plan(spec, first_points))
+    run(store, {"workers": [1, 2]}, lambda _: curve(3.0, 0.5))
     store.close()
-    (block,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    found: dict[str, object] = {}
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), flags=re.DOTALL)
+    found: dict[str, Any] = {}
     exec(block, found)
-    assert [group.key for group in found["best"]] == [{"workers": 1}, {"workers": 2}]  # type: ignore[attr-defined]
+    assert found["best"].workers.tolist() == [1, 2]

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from sweeper.cli.executing import audience_of, conclude, execution_options
-from sweeper.execution import Execution, run_spec
+from sweeper.execution import Execution, prepare_sweep, run_sweep
 from sweeper.options import json_option, overrides_option, store_option
 from sweeper.spec.file import load_spec
 from sweeper.store import open_store
@@ -36,6 +36,7 @@ def run(
     With --finish-running it lets the running trials end first.
     """
     spec = load_spec(spec_path, overrides)
+    prepared = prepare_sweep(spec, execution)
     with closing(open_store(store_url)) as store:
-        sweep = run_spec(store, spec, execution, audience_of(as_json), again=again)
+        sweep = run_sweep(store, prepared, execution, audience_of(as_json), again=again)
         conclude(store, sweep, as_json)
