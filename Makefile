@@ -1,7 +1,8 @@
 # make          lint and test
 # make demo     install what a sweep needs, run the quickstart sweep, draw its figures
 # make env      install what the tests need as well
-# make ci       what CI runs
+# make ci        what CI runs: lint and test
+# make test-long long fuzzing, chaos, benchmarks' quick runs, the full matrix of real starts
 # make bench    the benchmarks
 # make cuda     the GPU kernels' own checks, on a machine with a GPU
 PYTHON ?= python3
@@ -9,11 +10,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SWEEP := experiments/quickstart/sweep.yaml
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+WORKERS ?= 3
 DESCRIPTION := pyproject.toml setup.py constraints.txt
 # Installing builds the operators; this does it again where their sources or torch have changed since.
 OPERATORS := $(BIN)/python -m cuda_ext.build --if-needed
 
-.PHONY: default env demo lint test ci cuda bench clean
+.PHONY: default env demo lint test test-long ci cuda bench clean
 .DELETE_ON_ERROR:
 default: lint test
 
@@ -51,8 +53,12 @@ lint: env
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+# Two at a time: tests of one file stay together, since they share what they have started.
 test: env
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+
+test-long: env
+	$(BIN)/python -m pytest -m long
 
 ci: lint test
 
