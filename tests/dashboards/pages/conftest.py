@@ -13,7 +13,16 @@ from pathlib import Path
 import pytest
 import uvicorn
 from fastapi import FastAPI
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Error,
+    Page,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -114,25 +123,43 @@ def address(store: Store, stage: tuple[Stage, str]) -> Iterator[str]:
         yield stage[1]
 
 
+@pytest.fixture(scope="package")
+def tabs(context: BrowserContext) -> list[Page]:
+    """Empty tabs: a new one would start two more processes."""
+    return [context.new_page()]
+
+
 @pytest.fixture
-def look(context: BrowserContext, address: str) -> Iterator[Open]:
+def look(context: BrowserContext, tabs: list[Page], address: str) -> Iterator[Open]:
     """Opens pages by path, theme and size; at the end none of them may have had an error of script or policy."""
     said: list[str] = []
+    used: list[Page] = []
+
+    def fault(error: Error) -> None:
+        said.append(str(error))
+
+    def line(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            said.append(message.text)
 
     def opened(path: str, theme: str = "light", size: ViewportSize = DESKTOP) -> Page:
-        page = context.new_page()
+        page = tabs.pop() if tabs else context.new_page()
+        used.append(page)
         page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
         page.set_viewport_size(size)
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("console", lambda line: said.append(line.text) if line.type == "error" else None)
+        page.on("pageerror", fault)
+        page.on("console", line)
         page.goto(address + path)
         return page
 
     yield opened
-    for page in context.pages:
+    for page in used:
+        page.remove_listener("pageerror", fault)
+        page.remove_listener("console", line)
         page.evaluate("localStorage.clear()")  # the theme that a test has chosen
-        page.close()
-    assert not [line for line in said if "ERR_" not in line]  # a server that ends is a test's own doing
+        page.goto("about:blank")
+        tabs.append(page)
+    assert not [text for text in said if "ERR_" not in text]  # a server that ends is a test's own doing
 
 
 @pytest.fixture(scope="session")
