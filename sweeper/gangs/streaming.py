@@ -204,15 +204,15 @@ class StreamingExecutor(ABC):
                 leaving = self._gangs.leaving
             places = self._locks.take(job.need, share=self._share)
             if places is not None:
-                if self._share or not (places.shared and leaving):
+                if not (places.shared and leaving):
                     return places
                 self._locks.give_back(places)  # more will be free in a moment
-            with self._changed:
-                idle = self._gangs.dismiss_one()
-            if idle:
-                self._end(idle)  # two sweeps might wait for what the other's idle gangs have
-                continue
-            if places is None:
+            else:
+                with self._changed:
+                    idle = self._gangs.dismiss_one()
+                if idle:
+                    self._end(idle)  # two sweeps might wait for what the other's idle gangs have
+                    continue
                 self._tell_of_waiting(job)
             with self._changed:
                 if self._gangs.is_wanted(job.trial_id):

@@ -40,8 +40,8 @@ class Hosts:
 class SeatedGang:
     """Completes each job when told to."""
 
-    def __init__(self, job: Job, hosts: Hosts, going: threading.Event) -> None:
-        self._need, self._hosts, self._going = job.need, hosts, going
+    def __init__(self, job: Job, hosts: Hosts, going: threading.Event, leave: threading.Event) -> None:
+        self._need, self._hosts, self._going, self._leave = job.need, hosts, going, leave
         self._host = hosts.take(job.need)
         self._open = True
 
@@ -56,6 +56,7 @@ class SeatedGang:
     def stop(self, trial_id: str) -> None: ...
 
     def close(self) -> None:
+        assert self._leave.wait(20)
         if self._open:
             self._open = False
             self._hosts.give(self._host, self._need)
@@ -69,12 +70,14 @@ class SeatedExecutor(StreamingExecutor):
         self._capacity = Capacity(tuple(map(Seats, hosts)))
         self.hosts = Hosts([Seats(cpus) for cpus in hosts])
         self.going: dict[str, threading.Event] = {}
+        self.leave = threading.Event()  # lets gangs end
+        self.leave.set()
 
     def capacity(self) -> Capacity:
         return self._capacity
 
     def open_gang(self, job: Job) -> GangHandle:
-        return SeatedGang(job, self.hosts, self.going[job.trial_id])
+        return SeatedGang(job, self.hosts, self.going[job.trial_id], self.leave)
 
     def begin(self, trial: str, workers: int) -> None:
         self.going.setdefault(trial, threading.Event())
@@ -236,3 +239,17 @@ def test_a_gang_that_shares_serves_one_job_only(tmp_path: Path) -> None:
     assert [e.shared for e in seen if isinstance(e.event, Ended)] == [True]  # it had a guest
     ours.close()
     theirs.close()
+
+
+def test_who_may_share_waits_for_the_seats_of_a_gang_that_is_leaving(tmp_path: Path) -> None:
+    (executor, _) = side_by_side(tmp_path, 2, share=True)
+    executor.begin("wide", 2)
+    executor.finish("wide")
+    executor.leave.clear()
+    for name in ("a", "b"):
+        executor.begin(name, 1)
+        executor.going[name].set()
+    threading.Timer(0.5, executor.leave.set).start()  # the idle gang takes a while to end
+    seen = [*until_an_end(executor), *until_an_end(executor)]
+    assert [e.shared for e in seen if isinstance(e.event, Ready)] == [False, False]
+    executor.close()
