@@ -119,7 +119,7 @@ class GPInContext(BaseSampler):
         return places[number], points[number]
 
     def _point(self, place: Array, space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
-        at = {name: _value(share, one) for share, (name, one) in zip(place.tolist(), space.items(), strict=True)}
+        at = {name: value_at(share, one) for share, (name, one) in zip(place.tolist(), space.items(), strict=True)}
         return {name: self._fixed.get(name, value) for name, value in at.items()}
 
 
@@ -160,15 +160,16 @@ def _width(space: Mapping[str, BaseDistribution]) -> int:
     return sum(len(one.choices) if isinstance(one, CategoricalDistribution) else 1 for one in space.values())
 
 
-def _value(share: float, one: BaseDistribution) -> Any:
-    """The value at a share of the way, in [0, 1)."""
+def value_at(share: float, one: BaseDistribution) -> Any:
+    """The value at a share of the way between the bounds, in [0, 1)."""
     if isinstance(one, CategoricalDistribution):
         return one.choices[int(share * len(one.choices))]
     assert isinstance(one, FloatDistribution | IntDistribution)
     low, high = _scaled(one.low, one), _scaled(one.high, one)
     value = low + share * (high - low)
     value = math.exp(value) if one.log else value
-    return min(max(round(value), one.low), one.high) if isinstance(one, IntDistribution) else value
+    value = round(value) if isinstance(one, IntDistribution) else value
+    return min(max(value, one.low), one.high)  # a logarithm's exponential may lie a little outside
 
 
 def _scaled(value: float, one: BaseDistribution) -> float:
