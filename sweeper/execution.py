@@ -166,9 +166,9 @@ def refuse_repetition(store: Store, spec: SweepSpec) -> None:
 
 
 def _spec_of(sweep: SweepRecord) -> SweepSpec | None:
-    """The spec of a sweep, with what fields that came later stand for; None where it has none that is one now."""
+    """The spec of a sweep, with defaults for later fields; None for an import, or if it is no longer valid."""
     with suppress(ValidationError):
-        return sweep.spec.whole() if sweep.spec else None
+        return sweep.spec.whole()
     return None
 
 

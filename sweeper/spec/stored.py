@@ -1,8 +1,9 @@
-"""A spec as the store has it, read once into what the rest of the program asks of it."""
+"""A spec as the store has it: each part read once, when the rest of the program first asks for it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sweeper.spec.models import Limits, Prune, Resources, SweepSpec, prune_by_name
@@ -14,36 +15,51 @@ from sweeper.spec.search import Search, search_by_name
 class StoredSpec:
     """What a sweep was submitted with; `written` is None for an import, for which all else has its defaults.
 
-    An older version may have written it: what it lacks has its default, and what is no spec now is told by `whole`
-    alone. `rate` is in dollars per worker and hour.
+    An older version may have written it: what it lacks has its default. A part that is damaged, or that a later version
+    wrote, raises pydantic's ValidationError when it is asked for, so that it keeps no other sweep from being listed.
     """
 
     written: dict[str, Any] | None = None
-    prune: Prune = field(default_factory=Prune)
-    reuse: str = "none"
-    search: Search = field(default_factory=Search)
-    repeats: Repeats = 1
-    retries: int = 0
-    limits: Limits = field(default_factory=Limits)
-    rate: float | None = None
 
-    @classmethod
-    def read(cls, written: dict[str, Any] | None) -> StoredSpec:
-        """The record of a mapping from the store; raises pydantic's ValidationError where a part is damaged."""
-        if written is None:
-            return cls()
-        repeats = repeats_by_name(written.get("repeats", 1))
-        return cls(
-            written=written,
-            prune=Prune.model_validate(prune_by_name(written.get("prune", {}))),
-            reuse=str(written.get("reuse", "none")),
-            search=Search.model_validate(search_by_name(written.get("search", {}))),
-            repeats=Race.model_validate(repeats) if isinstance(repeats, dict) else int(repeats),
-            retries=int(written.get("retries", 0)),
-            limits=Limits.model_validate(written.get("limits", {})),
-            rate=Resources.model_validate(written.get("resources", {})).dollars_per_worker_hour,
-        )
+    @cached_property
+    def prune(self) -> Prune:
+        """What stops trials before their end."""
+        return Prune.model_validate(prune_by_name(self._part("prune", {})))
+
+    @cached_property
+    def reuse(self) -> str:
+        """Whether trials share runs: "none" or "equivalent"."""
+        return str(self._part("reuse", "none"))
+
+    @cached_property
+    def search(self) -> Search:
+        """Where the points of the space come from."""
+        return Search.model_validate(search_by_name(self._part("search", {})))
+
+    @cached_property
+    def repeats(self) -> Repeats:
+        """How many seeds each setting gets."""
+        repeats = repeats_by_name(self._part("repeats", 1))
+        return Race.model_validate(repeats) if isinstance(repeats, dict) else int(repeats)
+
+    @cached_property
+    def retries(self) -> int:
+        """How many further attempts a trial gets that fails."""
+        return int(self._part("retries", 0))
+
+    @cached_property
+    def limits(self) -> Limits:
+        """How long a trial may take, and be silent."""
+        return Limits.model_validate(self._part("limits", {}))
+
+    @cached_property
+    def rate(self) -> float | None:
+        """Dollars per worker and hour, None where the spec names none."""
+        return Resources.model_validate(self._part("resources", {})).dollars_per_worker_hour
 
     def whole(self) -> SweepSpec:
         """All of it, as submitted; raises pydantic's ValidationError for an import, and for what is no spec now."""
         return SweepSpec.model_validate(self.written)
+
+    def _part(self, name: str, default: Any) -> Any:
+        return (self.written or {}).get(name, default)

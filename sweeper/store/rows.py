@@ -29,7 +29,7 @@ def sweep_record(row: RowMapping, states: Mapping[TrialState, int], begun: int) 
         id=row["id"],
         name=row["name"],
         origin=row["origin"],
-        spec=StoredSpec.read(row["spec"]),
+        spec=StoredSpec(row["spec"]),
         threshold=row["threshold"],
         over=row["over"],
         group_by=tuple(row["group_by"]),

@@ -104,13 +104,13 @@ def test_the_spec_says_whether_seeds_are_repeats() -> None:
     written = {"name": "x", "space": {"batch_size": [8]}}
     for repeats, seeds, given in ((1, 1, False), (3, 3, True), ("auto", 2, True), ({"at_least": 4}, 4, True)):
         spec = parse_spec({**written, "repeats": repeats})
-        stored = StoredSpec.read(spec.model_dump(mode="json")).repeats
+        stored = StoredSpec(spec.model_dump(mode="json")).repeats
         assert stored == spec.repeats
         assert gives_seeds(stored) == given
         assert len(plan(spec, first_points)) == seeds
         assert all(("seed" in one.parameters) == given for one in plan(spec, first_points))
-    assert StoredSpec.read(None).repeats == 1
-    assert StoredSpec.read({}).repeats == 1
+    assert StoredSpec(None).repeats == 1
+    assert StoredSpec({}).repeats == 1
 
 
 def test_a_further_seed_is_what_a_plan_of_more_repeats_has() -> None:
