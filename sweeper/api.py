@@ -153,7 +153,7 @@ class Sweep:
         """
         found = self._source.store(self.id).attempts.evaluations_by_trial(self.id)
         rows = [
-            {"trial": trial["trial"], **_parameters(trial), "state": trial["state"], **vars(evaluation)}
+            {"trial": trial["trial"], **_parameters(trial, "accuracy"), "state": trial["state"], **vars(evaluation)}
             for trial in self._chosen(trials)
             for evaluation in found.get(trial["trial"], ())
         ]
@@ -167,8 +167,9 @@ class Sweep:
         chosen = self._chosen(trials)
         found = self._source.store(self.id).views.phases([trial["trial"] for trial in chosen])
         rows = [
-            {"trial": trial["trial"], **_parameters(trial), "state": trial["state"], "phase": name, "seconds": seconds}
+            {"trial": trial["trial"], **parameters, "state": trial["state"], "phase": name, "seconds": seconds}
             for trial in chosen
+            for parameters in [_parameters(trial, "phase")]
             for name, seconds in found.get(trial["trial"], {}).items()
         ]
         return _tidy(rows, ["phase", "seconds"])
@@ -332,8 +333,12 @@ def run(
     prepared = prepare_sweep(parsed, execution)
     opened = open_store(_url(store))
     audience = in_notebook_or_terminal() if progress else silent()
-    found = run_sweep(opened, prepared, execution, audience, again=again)
-    return Sweep(StoreSource(opened), found.id)
+    try:
+        found = run_sweep(opened, prepared, execution, audience, again=again)
+        return Sweep(StoreSource(opened), found.id)
+    except BaseException:  # an interrupt too
+        opened.close()
+        raise
 
 
 def _url(given: str | Path | None) -> str:
@@ -343,16 +348,16 @@ def _url(given: str | Path | None) -> str:
     return text if "://" in text else f"sqlite:///{text}"
 
 
-def _parameters(trial: Mapping[str, Any]) -> dict[str, Any]:
-    """A trial's parameters under the names of their columns."""
-    taken = {"trial", "state", "attempt", "step", "images", "seconds", "loss"}
+def _parameters(trial: Mapping[str, Any], *others: str) -> dict[str, Any]:
+    """A trial's parameters under the names of their columns; `others` are columns that not every table has."""
+    taken = {"trial", "state", *_OF_POINT, *others}
     return {f".{name}" if name in taken else name: value for name, value in trial["parameters"].items()}
 
 
 def _trial_frame(trials: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     rows = [
         {name: trial[name] for name in _OF_TRIAL}
-        | {f".{name}" if name in _MEASURED else name: value for name, value in trial["parameters"].items()}
+        | {f".{n}" if n in _OF_TRIAL or n in _MEASURED else n: value for n, value in trial["parameters"].items()}
         | {name: trial[name] for name in _MEASURED}
         for trial in trials
     ]

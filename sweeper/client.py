@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -165,9 +166,9 @@ class _ServiceSource:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._copied: tuple[str, Any] | None = None
+        self._copied: Any = None  # the states of the trials when the copy was made
         self._store: Store | None = None
+        self._forget = ExitStack()  # closes the copy, and removes its folder
 
     def status(self, reference: str) -> dict[str, Any]:
         """See `sweeper.api.Source.status`."""
@@ -187,19 +188,21 @@ class _ServiceSource:
         from sweeper.store import open_store
         from sweeper.store.archives import restore
 
-        found = self._client.find(sweep_id)
-        mark = (sweep_id, found["states"])
-        if self._store is None or mark != self._copied or found["states"].get("running"):
-            folder = tempfile.TemporaryDirectory(prefix="sweeper-copy-")
-            file = Path(folder.name) / "sweep.json"
+        states = self._client.find(sweep_id)["states"]
+        if self._store is not None and states == self._copied and not states.get("running"):
+            return self._store
+        with ExitStack() as made:
+            folder = made.enter_context(tempfile.TemporaryDirectory(prefix="sweeper-copy-"))
+            file = Path(folder) / "sweep.json"
             file.write_bytes(self._client.export(sweep_id))
-            store = open_store(f"sqlite:///{folder.name}/copy.db")
+            store = made.enter_context(closing(open_store(f"sqlite:///{folder}/copy.db")))
             for incoming in SWEEP_FORMATS["json"].read(file):
                 restore(store, incoming.sweep, incoming.trials)
-            if self._store is not None:
-                self._store.close()
-            self._folder, self._copied, self._store = folder, mark, store
-        return self._store
+            file.unlink()
+            kept = made.pop_all()
+        self._forget.close()
+        self._copied, self._store, self._forget = states, store, kept
+        return store
 
 
 def _as_error(content: Mapping[str, str]) -> SweeperError:
