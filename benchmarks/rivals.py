@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.measure import Row, installed, spread, versions
 from benchmarks.recorded import Replayed, Sweep, grid_winners
 from sweeper.guides import Guide
-from sweeper.guides.loss import LossGuide
+from sweeper.guides.loss_guide import LossGuide
 from sweeper.guides.loss_pruner import FIRST, PARTS, Behind
 from sweeper.ranking import Candidate
 from sweeper.ranking.curve import LossPoint

@@ -19,9 +19,9 @@ from benchmarks.measure import Row, add_arguments, alone, report, spread, versio
 from benchmarks.recorded import RecordedTrial, Replayed, Sweep, grid_winners, read_recorded, replay
 from benchmarks.rivals import rival_rows, rivals
 from sweeper.guides import AreaGuide, Guide
-from sweeper.guides.forecast import ForecastGuide
+from sweeper.guides.forecast_guide import ForecastGuide
 from sweeper.guides.shared_curves import SharedCurves
-from sweeper.plan.equivalence import Place
+from sweeper.plan.equivalence import Equivalence
 from sweeper.ranking.curve import LossPoint
 
 GROUP_BY = ("workers",)
@@ -47,8 +47,8 @@ def prune_forecast(sweep: Sweep, threshold: float | None, risk: float = 0.01) ->
 
 def share(sweep: Sweep, threshold: float | None, make: Callable[..., Guide]) -> Guide:
     """`reuse: equivalent` with another guide's pruning."""
-    places = {trial: _place(one) for trial, one in sweep.items()}
-    return SharedCurves(make(sweep, threshold), "seconds", places, lambda trial: sweep[trial].points)
+    equivalences = {trial: _equivalence(one) for trial, one in sweep.items()}
+    return SharedCurves(make(sweep, threshold), "seconds", equivalences, lambda trial: sweep[trial].points)
 
 
 def share_and_forecast(sweep: Sweep, threshold: float | None) -> Guide:
@@ -56,9 +56,9 @@ def share_and_forecast(sweep: Sweep, threshold: float | None) -> Guide:
     return share(sweep, threshold, prune_forecast)
 
 
-def _place(one: RecordedTrial) -> Place:
+def _equivalence(one: RecordedTrial) -> Equivalence:
     workers, batch, rate = (one.parameters[name] for name in ("workers", "batch_size", "learning_rate"))
-    return Place((workers * batch, rate), (workers, batch), workers)
+    return Equivalence((workers * batch, rate), (workers, batch), workers)
 
 
 def parameters_of(sweep: Sweep) -> Mapping[str, Mapping[str, Any]]:

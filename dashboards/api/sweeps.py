@@ -57,7 +57,7 @@ def _add_questions(routes: APIRouter, store: Store, runner: Runner | None) -> No
     @routes.get("/sweeps/{sweep}", response_model=documented.SweepAnswer, responses=errors())
     def show_sweep(sweep: Reference) -> Response:
         """How far a sweep is, what it was submitted with, and what keeps it from being run."""
-        return JsonAnswer(_standing(store, store.sweeps.find(sweep), runner))
+        return JsonAnswer(_status(store, store.sweeps.find(sweep), runner))
 
     @routes.get("/sweeps/{sweep}/trials", response_model=documented.TrialsAnswer, responses=errors())
     def list_trials(
@@ -148,7 +148,7 @@ def _add_changes(routes: APIRouter, store: Store, policy: Policy, runner: Runner
         store.submissions.note_problem(found.id, None)
         if runner:
             runner.look()
-        return JsonAnswer(_standing(store, found, runner), status_code=202)
+        return JsonAnswer(_status(store, found, runner), status_code=202)
 
 
 def paged(items: Sequence[Any], page: int, per_page: int) -> tuple[Sequence[Any], dict[str, int]]:
@@ -157,7 +157,7 @@ def paged(items: Sequence[Any], page: int, per_page: int) -> tuple[Sequence[Any]
     return items[place.first : place.last], {"page": page, "pages": place.pages, "total": place.total}
 
 
-def _standing(store: Store, sweep: SweepRecord, runner: Runner | None) -> dict[str, Any]:
+def _status(store: Store, sweep: SweepRecord, runner: Runner | None) -> dict[str, Any]:
     left = remaining(store, sweep.id, sweep.total - sweep.trials)
     submission = store.submissions.of(sweep.id)
     return {

@@ -15,7 +15,7 @@ import numpy as np
 from engine.data.base import Arrays, DataSet, checked
 from engine.data.decoded import decoded
 from engine.data.fetch import FetchError, download, locked
-from engine.data.places import VARIABLE, downloads, roots
+from engine.data.folders import VARIABLE, downloads, roots
 from engine.errors import DataError
 
 NAME = "cifar10"

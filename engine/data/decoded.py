@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engine.data.base import Arrays
 from engine.data.fetch import FetchError, locked, temporary_beside
-from engine.data.places import cache_folder
+from engine.data.folders import cache_folder
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from engine.data.base import Arrays, DataSet, checked
 from engine.data.decoded import decoded
 from engine.data.fetch import FetchError, download, from_debian_package, locked
-from engine.data.places import DEBIAN, VARIABLE, downloads, roots
+from engine.data.folders import DEBIAN, VARIABLE, downloads, roots
 from engine.errors import DataError
 
 NAME = "fashion-mnist"

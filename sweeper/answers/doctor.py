@@ -13,7 +13,7 @@ from typing import Literal
 
 from engine.config import DATA
 from engine.data import is_here, load
-from engine.data.places import VARIABLE
+from engine.data.folders import VARIABLE
 from engine.errors import ClearError
 from sweeper.gangs.launcher import find_launcher
 from sweeper.gangs.machine import local_capacity, local_gpus

@@ -70,7 +70,7 @@ class _Unseen:
         """Not shown."""
 
 
-class _Standing:
+class _SweepView:
     """What every view keeps: the trials as they are now, and who leads."""
 
     def __init__(self, console: Console, sweep: SweepRecord, trials: Sequence[TrialRecord]) -> None:
@@ -100,7 +100,7 @@ class _Standing:
         return self._ranked
 
 
-class LineView(_Standing):
+class LineView(_SweepView):
     """A line for each trial that ends, with the new leader of its group where it took the lead."""
 
     def __enter__(self) -> LineView:
@@ -140,7 +140,7 @@ class LineView(_Standing):
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-class LiveView(_Standing):
+class LiveView(_SweepView):
     """A bar for the sweep, the running trials with their loss, the leader of each group; redrawn in place."""
 
     def __init__(self, console: Console, sweep: SweepRecord, trials: Sequence[TrialRecord]) -> None:

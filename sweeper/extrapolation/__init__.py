@@ -2,8 +2,13 @@
 
 With gradients averaged, W workers of batch B learn step by step what one of W times B does, and a step takes as long
 whatever the rate. So the area over seconds is the area over steps of the curve of global batch and rate, times the
-seconds of a step of W workers with B images each. `runs.py` has what is measured, `step_time.py` the one factor,
-`losses.py` the other where no trial has had that curve, `forecast.py` the product, `checking.py` how far it is off.
+seconds of a step of W workers with B images each.
+
+- `measured_runs.py`: what is measured
+- `step_time.py`: the seconds of a step
+- `predicted_curves.py`, `loss_model.py`: curves, also those that no trial has had
+- `prediction.py`: the product
+- `validation.py`: how far predictions are off
 """
 
 from sweeper.extrapolation.estimate import Estimate

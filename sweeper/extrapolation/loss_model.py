@@ -25,7 +25,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sweeper.extrapolation.estimate import Estimate, reach_of
 
 Array: TypeAlias = NDArray[np.float64]
-Place: TypeAlias = tuple[int, float]  # global batch, learning rate
+BatchAndRate: TypeAlias = tuple[int, float]  # global batch, learning rate
 
 _FEWEST_CURVES, _MOST_CURVES = 4, 300  # that are learnt from
 _NEIGHBOURS = 4  # that say whether a run would diverge
@@ -60,12 +60,12 @@ class PredictedLosses:
 class LossModel:
     """Learns from the curves of one kind: `known` has None for those that diverged."""
 
-    def __init__(self, known: Mapping[Place, Losses | None]) -> None:
-        finite = _thinned({place: losses for place, losses in known.items() if losses is not None})
+    def __init__(self, known: Mapping[BatchAndRate, Losses | None]) -> None:
+        finite = _thinned({point: losses for point, losses in known.items() if losses is not None})
         self._degrees = max(1, len(finite) - 1)
         self._processes: list[_Process] = []
         if len(finite) >= _FEWEST_CURVES:
-            inputs = np.array([_input(place) for place in finite])
+            inputs = np.array([_input(point) for point in finite])
             batches = [batch for batch, _ in finite]
             self._processes = [
                 _Process(inputs, np.log(np.maximum(column, _LEAST)), batches)
@@ -74,14 +74,14 @@ class LossModel:
         self._votes: Any = None
         if any(losses is None for losses in known.values()) and finite:
             self._votes = KNeighborsClassifier(min(_NEIGHBOURS, len(known)), weights="distance")
-            self._votes.fit([_input(place) for place in known], [losses is not None for losses in known.values()])
+            self._votes.fit([_input(point) for point in known], [losses is not None for losses in known.values()])
 
-    def at(self, place: Place) -> PredictedLosses | None:
+    def at(self, point: BatchAndRate) -> PredictedLosses | None:
         """What a curve would come to; None where too few are known."""
         if not self._processes:
             return None
-        mean, lowest = (process.estimate(_input(place), self._degrees) for process in self._processes)
-        healthy = float(self._votes.predict_proba([_input(place)])[0, 1]) if self._votes else 1.0
+        mean, lowest = (process.estimate(_input(point), self._degrees) for process in self._processes)
+        healthy = float(self._votes.predict_proba([_input(point)])[0, 1]) if self._votes else 1.0
         return PredictedLosses(mean, lowest, healthy, self._degrees)
 
 
@@ -94,8 +94,8 @@ class _Process:
         self._process = _fitted(inputs, outputs, _kernel(inputs, max(1e-3, float(outputs.std()))))
         self._enlarged = self._errors_beside_deviations(inputs, outputs, batches)
 
-    def estimate(self, place: Sequence[float], degrees: int) -> Estimate:
-        value, deviation = self._process.predict([place], return_std=True)
+    def estimate(self, inputs: Sequence[float], degrees: int) -> Estimate:
+        value, deviation = self._process.predict([inputs], return_std=True)
         return Estimate(
             math.exp(self._mean + float(value[0])), reach_of(degrees) * self._enlarged * float(deviation[0])
         )
@@ -112,12 +112,12 @@ class _Process:
         return max(1.0, float(np.sqrt(np.mean(np.square(errors)))))
 
 
-def _thinned(known: dict[Place, Losses]) -> dict[Place, Losses]:
+def _thinned(known: dict[BatchAndRate, Losses]) -> dict[BatchAndRate, Losses]:
     """As many as can be learnt from soon, good and bad ones."""
     if len(known) <= _MOST_CURVES:
         return known
-    ordered = sorted(known, key=lambda place: known[place].mean)
-    return {place: known[place] for place in ordered[:: math.ceil(len(known) / _MOST_CURVES)]}
+    ordered = sorted(known, key=lambda point: known[point].mean)
+    return {point: known[point] for point in ordered[:: math.ceil(len(known) / _MOST_CURVES)]}
 
 
 def _fitted(inputs: Array, outputs: Array, kernel: Any, **options: Any) -> GaussianProcessRegressor:
@@ -133,6 +133,6 @@ def _kernel(inputs: Array, deviation: float) -> Any:
     return ConstantKernel(variance, (0.1 * variance, 30 * variance)) * lengths + noise
 
 
-def _input(place: Place) -> list[float]:
-    batch, rate = place
+def _input(point: BatchAndRate) -> list[float]:
+    batch, rate = point
     return [math.log2(rate / batch), math.log2(rate)]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeper.extrapolation.estimate import NORMAL, Estimate
-from sweeper.extrapolation.loss_model import Losses, LossModel, Place
+from sweeper.extrapolation.loss_model import BatchAndRate, Losses, LossModel
 from sweeper.extrapolation.measured_runs import Run, Setting
 from sweeper.plan.trial import TrialState
 
@@ -53,24 +53,24 @@ class Curves:
 
     def __init__(self, runs: Iterable[Run], threshold: float | None) -> None:
         self._threshold = threshold
-        self._runs: dict[Hashable, dict[Place, list[Run]]] = {}
+        self._runs: dict[Hashable, dict[BatchAndRate, list[Run]]] = {}
         for run in runs:
-            place = (run.setting.global_batch(run.workers), run.setting.learning_rate)
-            self._runs.setdefault(run.setting.curve, {}).setdefault(place, []).append(run)
+            point = (run.setting.global_batch(run.workers), run.setting.learning_rate)
+            self._runs.setdefault(run.setting.curve, {}).setdefault(point, []).append(run)
         self._models: dict[Hashable, LossModel] = {}
-        curves = [runs for places in self._runs.values() for runs in places.values()]
+        curves = [runs for by_point in self._runs.values() for runs in by_point.values()]
         self._rounding = {name: _pooled([_scatter(runs, name) for runs in curves]) for name in _FIGURES}
 
     def of(self, setting: Setting, workers: int) -> PredictedCurve | None:
         """The curve of a setting at a worker count; None where it has diverged, and where too little is known."""
-        place = (setting.global_batch(workers), setting.learning_rate)
+        point = (setting.global_batch(workers), setting.learning_rate)
         known = self._runs.get(setting.curve, {})
-        runs = known.get(place, [])
+        runs = known.get(point, [])
         if _diverged(runs):
             return None
         whole = _whole(runs, self._threshold)
         if whole is None:
-            return self._unseen(setting, workers, place, known, runs)
+            return self._unseen(setting, workers, point, known, runs)
         area, lowest = (self._reach(runs, name, whole.seeds) for name in _FIGURES)
         return PredictedCurve(
             Estimate(whole.area_steps, area),
@@ -87,11 +87,16 @@ class Curves:
         return NORMAL * deviation / math.sqrt(seeds)
 
     def _unseen(
-        self, setting: Setting, workers: int, place: Place, known: Mapping[Place, Sequence[Run]], runs: Sequence[Run]
+        self,
+        setting: Setting,
+        workers: int,
+        point: BatchAndRate,
+        known: Mapping[BatchAndRate, Sequence[Run]],
+        runs: Sequence[Run],
     ) -> PredictedCurve | None:
         if setting.curve not in self._models:
             self._models[setting.curve] = LossModel(_losses(known))
-        losses = self._models[setting.curve].at(place)
+        losses = self._models[setting.curve].at(point)
         if losses is None:
             return None
         steps = setting.steps(workers)
@@ -142,14 +147,14 @@ def _qualifies(run: Run, threshold: float | None) -> bool:
     return threshold is None or _lowest(run) <= threshold
 
 
-def _losses(known: Mapping[Place, Sequence[Run]]) -> dict[Place, Losses | None]:
-    found: dict[Place, Losses | None] = {}
-    for place, runs in known.items():
+def _losses(known: Mapping[BatchAndRate, Sequence[Run]]) -> dict[BatchAndRate, Losses | None]:
+    found: dict[BatchAndRate, Losses | None] = {}
+    for point, runs in known.items():
         whole = _whole(runs, None)
         if _diverged(runs):
-            found[place] = None
+            found[point] = None
         elif whole:
-            found[place] = Losses(whole.mean_loss, whole.minimum_loss)
+            found[point] = Losses(whole.mean_loss, whole.minimum_loss)
     return found
 
 

@@ -133,13 +133,13 @@ def _ramps(share: int, knots: Sequence[int]) -> Array:
     return np.array([1.0, *clipped])
 
 
-def distance(place: float, known: Sequence[float]) -> float:
-    """How far a place is from known ones: 0 at one, the distance to the nearest outside.
+def distance(value: float, known: Sequence[float]) -> float:
+    """How far a value is from known ones: 0 at one, the distance to the nearest outside.
 
     Between two it is what the deviation of a walk would be that is known at both: left right / (left + right).
     """
-    below = [place - one for one in known if one <= place]
-    above = [one - place for one in known if one >= place]
+    below = [value - one for one in known if one <= value]
+    above = [one - value for one in known if one >= value]
     if not below or not above:
         return min([*below, *above])
     left, right = min(below), min(above)

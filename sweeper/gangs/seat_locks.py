@@ -28,7 +28,7 @@ _NOTE_BYTES = 32
 
 
 @dataclass(frozen=True)
-class Places:
+class TakenSeats:
     """What a gang was given: cores by number, GPUs by name (None: whichever it sees).
 
     `locked` are the keys of those that nobody else is given; `shared` where there are too few, and the gang sits where
@@ -81,8 +81,8 @@ class SeatLocks:
         gpus = local_gpus()
         return cls(cores if usable_cpus() >= len(cores) else [], gpus, gpu_uuids(gpus))
 
-    def take(self, need: Seats, *, share: bool = False) -> Places | None:
-        """Places for a gang; None where others of this machine have too many of them now, unless it may `share` them.
+    def take(self, need: Seats, *, share: bool = False) -> TakenSeats | None:
+        """Seats for a gang; None where others of this machine have too many of them now, unless it may `share` them.
 
         Where this process itself has given out as much as there is, a gang shares as well. It then has no cores, sits
         anywhere, and has the first GPUs, whoever else has them. So too, but for the word of it, where nothing can be
@@ -101,19 +101,19 @@ class SeatLocks:
         if self._gpus is not None:
             names = tuple([gpu for gpu in self._gpus if self._key(gpu) in locked] or self._gpus[: need.gpus])
         visits = self._visit(names or ()) if shared else ()
-        return Places(numbers, names, locked, shared, visits, guest=cores.others or gpus.others)
+        return TakenSeats(numbers, names, locked, shared, visits, guest=cores.others or gpus.others)
 
-    def give_back(self, places: Places) -> None:
+    def give_back(self, taken: TakenSeats) -> None:
         """What was taken."""
         with self._lock:
-            self._release(places.locked)
-        for file in places.visits:
+            self._release(taken.locked)
+        for file in taken.visits:
             _note_time(file)  # those who have it may look only later
             os.close(file)
 
-    def was_shared(self, places: Places, since: float) -> bool:
-        """Whether somebody else has sat on these places since then, a time of `time.time`."""
-        for key in places.locked:
+    def was_shared(self, taken: TakenSeats, since: float) -> bool:
+        """Whether somebody else has sat on these seats since then, a time of `time.time`."""
+        for key in taken.locked:
             with contextlib.suppress(OSError), (self._folder / f"{key}.shared").open() as file:
                 if _noted_time(file.fileno()) >= since or not _locked(file.fileno(), fcntl.LOCK_EX):
                     return True

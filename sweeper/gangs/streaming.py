@@ -15,7 +15,7 @@ from engine.protocol import Ended, Failed, Ready
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.pool import GangPool
 from sweeper.gangs.processes import end_orphans
-from sweeper.gangs.seat_locks import Places, SeatLocks
+from sweeper.gangs.seat_locks import SeatLocks, TakenSeats
 from sweeper.gangs.seats import Capacity
 
 logger = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ class StreamingExecutor(ABC):
             if seated is not None:
                 # The last event is told when the gang's seats are free again, or its next job would find them taken.
                 last = self._run(seated, job)
-                shared = seated.shared or self._locks.was_shared(seated.places, began)
+                shared = seated.shared or self._locks.was_shared(seated.taken, began)
                 self._leave(
                     seated, job, reusable=last is not None and isinstance(last.event, Ended) and not job.is_command
                 )
@@ -178,35 +178,35 @@ class StreamingExecutor(ABC):
             return self._gangs.take_idle(job)
 
     def _open(self, job: Job) -> _Seated | None:
-        places = self._take_places(job)
-        if places is None:
+        taken = self._take_seats(job)
+        if taken is None:
             return None
         # GPU ranks have threads besides, as NCCL's, that one core would be too little for.
-        bound = () if job.need.gpus or job.granted else places.cores
+        bound = () if job.need.gpus or job.granted else taken.cores
         try:
-            gang = self.open_gang(replace(job, cores=bound, gpus=places.gpus))
+            gang = self.open_gang(replace(job, cores=bound, gpus=taken.gpus))
         except BaseException:
-            self._locks.give_back(places)
+            self._locks.give_back(taken)
             raise
-        opened = _Seated(gang, places, shared=places.shared or job.granted is not None)
+        opened = _Seated(gang, taken, shared=taken.shared or job.granted is not None)
         with self._changed:
             if self._gangs.opened(job, opened):
                 return opened
         self._end(opened)
         return None
 
-    def _take_places(self, job: Job) -> Places | None:
+    def _take_seats(self, job: Job) -> TakenSeats | None:
         """Cores and GPUs for a new gang, once others leave enough of them; None when it is not wanted any more."""
         while True:
             with self._changed:
                 if not self._gangs.is_wanted(job.trial_id):
                     return None
                 leaving = self._gangs.leaving
-            places = self._locks.take(job.need, share=self._share)
-            if places is not None:
-                if not (places.shared and leaving):
-                    return places
-                self._locks.give_back(places)  # more will be free in a moment
+            taken = self._locks.take(job.need, share=self._share)
+            if taken is not None:
+                if not (taken.shared and leaving):
+                    return taken
+                self._locks.give_back(taken)  # more will be free in a moment
             else:
                 with self._changed:
                     idle = self._gangs.dismiss_one()
@@ -233,16 +233,16 @@ class StreamingExecutor(ABC):
     def _leave(self, seated: _Seated, job: Job, *, reusable: bool) -> None:
         """The job is over: its gang stays for the next one, or ends."""
         with self._changed:
-            stays = self._gangs.finished(job.trial_id, reusable=reusable and not seated.places.guest)
+            stays = self._gangs.finished(job.trial_id, reusable=reusable and not seated.taken.guest)
         if not stays:
             self._end(seated)
 
     def _end(self, seated: _Seated) -> None:
-        """End a gang that the pool has sent away, and give its places back."""
+        """End a gang that the pool has sent away, and give its seats back."""
         try:
             seated.gang.close()
         finally:
-            self._locks.give_back(seated.places)
+            self._locks.give_back(seated.taken)
             with self._changed:
                 self._gangs.left(seated)
                 self._changed.notify_all()
@@ -250,8 +250,8 @@ class StreamingExecutor(ABC):
 
 @dataclass(frozen=True, eq=False)
 class _Seated:
-    """A gang on its places; `shared` where its ranks have less than a core, or a GPU, each to themselves."""
+    """A gang on its seats; `shared` where its ranks have less than a core, or a GPU, each to themselves."""
 
     gang: GangHandle
-    places: Places
+    taken: TakenSeats
     shared: bool

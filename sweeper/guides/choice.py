@@ -8,7 +8,7 @@ from sweeper.guides.area import AreaGuide
 from sweeper.guides.base import Guide
 from sweeper.guides.race import RacingGuide
 from sweeper.guides.shared_curves import SharedCurves
-from sweeper.plan.equivalence import curves_are_shared, place_of
+from sweeper.plan.equivalence import curves_are_shared, equivalence_of
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.cost import stored_axis
 from sweeper.ranking.curve import LossPoint
@@ -40,8 +40,8 @@ def guide_for(
 def _sharing_guide(
     guide: Guide, sweep: SweepRecord, trials: Sequence[TrialRecord], curve_of: Callable[[str], Sequence[LossPoint]]
 ) -> Guide:
-    places = {trial.id: place_of(trial.planned) for trial in trials}
-    sharing = SharedCurves(guide, stored_axis(sweep.over), places, curve_of)
+    equivalences = {trial.id: equivalence_of(trial.planned) for trial in trials}
+    sharing = SharedCurves(guide, stored_axis(sweep.over), equivalences, curve_of)
     for trial in trials:
         if trial.attempt and trial.state is TrialState.PENDING and not trial.oversubscribed:
             sharing.recall(trial.id)
@@ -60,14 +60,14 @@ def _pruning_guide(
         return Guide()
     parameters = {trial.id: trial.parameters for trial in trials}
     if prune.method in BY_LOSS:
-        from sweeper.guides.loss import LossGuide  # loads Optuna
+        from sweeper.guides.loss_guide import LossGuide  # loads Optuna
 
         images = {trial.id: trial.config["images"] for trial in trials if "images" in trial.config}
         return LossGuide(prune.method, parameters, stored_axis(sweep.over), sweep.group_by, curve_of, images)
     objective = (sweep.threshold, sweep.over, sweep.group_by, prune.floor)
     if prune.method == "area":
         return AreaGuide(parameters, *objective, repeats=repeats, rate=rate)
-    from sweeper.guides.forecast import ForecastGuide  # loads scikit-learn
+    from sweeper.guides.forecast_guide import ForecastGuide  # loads scikit-learn
 
     shared = all(curves_are_shared(trial.config) for trial in trials)
     return ForecastGuide(

@@ -2,8 +2,8 @@
 
 At each of a few stages of a run there are two questions: how low is the mean of the losses that are still to come, and
 how low the lowest of them, both against the present level? A Gaussian process a stage answers from the finished curves:
-its inputs are the trial's place among the parameters, the logarithm of the level and how fast that falls; its outputs
-are the logarithms of the two ratios. The noise of a level is that of the mean over its window. Finished curves also
+its inputs are the coordinates of the trial, the logarithm of the level and how fast that falls; its outputs are the
+logarithms of the two ratios. The noise of a level is that of the mean over its window. Finished curves also
 say how good the answers are: each is predicted from the others (the closed form of leave-one-out: Rasmussen and
 Williams, Gaussian Processes for Machine Learning, equations 5.10 to 5.12), and where the errors are larger than they
 were said to be, all deviations are enlarged by as much. Few curves cannot say what none of them is like: while they are
@@ -40,7 +40,7 @@ _LEVEL, _FALL = (
     0.2,
 )  # differences of log levels, and of their falls, that count like the whole range of a parameter
 _LONGEST = 0.6  # over which curves are alike, in ranges of a parameter: few that are close are no proof for far ones
-# A place without a curve may be one of its own kind: a part of that deviation, less the more curves are known.
+# A point without a curve may be one of its own kind: a part of that deviation, less the more curves are known.
 _OF_ITS_OWN = 0.4
 _BEGUN = 0.05  # fall of the logarithm of the loss since the first points, from which on a run has begun to learn
 _UNBEGUN = 0.4  # the part of what curves may do unlike any that holds before
@@ -63,7 +63,7 @@ class Level(NamedTuple):
 class Outlook(NamedTuple):
     """A logarithm that is to come: its mean and deviation by the curves nearby, and by all of them, whatever theirs.
 
-    The errors have the tails of Student's t of so many `degrees` of freedom. At a place whose own curve is not known
+    The errors have the tails of Student's t of so many `degrees` of freedom. At a point whose own curve is not known
     it may be `apart`, with this chance: not like the curves nearby, but like any.
     """
 
@@ -109,7 +109,7 @@ def level_of(losses: Sequence[float] | Array) -> Level | None:
 
 @dataclass
 class _Stage:
-    """What the finished curves say at one stage; a place counts once, so that equal curves do not feign certainty."""
+    """What the finished curves say at one stage; a point counts once, so that equal curves do not feign certainty."""
 
     inputs: dict[tuple[float, ...], list[float]] = field(default_factory=dict)
     outputs: dict[tuple[float, ...], tuple[float, float]] = field(default_factory=dict)
@@ -121,47 +121,47 @@ class _Stage:
 
 
 class CurveModel:
-    """Learns from finished curves of a sweep, whose places are points with coordinates between 0 and 1."""
+    """Learns from finished curves of a sweep, each at its trial's point, whose coordinates are between 0 and 1."""
 
     def __init__(self) -> None:
         self._stages = [_Stage() for _ in STAGES]
-        self._places: set[tuple[float, ...]] = set()
+        self._points: set[tuple[float, ...]] = set()
 
-    def wants(self, place: Sequence[float]) -> bool:
-        """Whether a curve of this place would be learnt from: the first one is, of so many places."""
-        return len(self._places) < _MOST_CURVES and tuple(place) not in self._places
+    def wants(self, point: Sequence[float]) -> bool:
+        """Whether a curve at this point would be learnt from: the first one is, of so many points."""
+        return len(self._points) < _MOST_CURVES and tuple(point) not in self._points
 
-    def add(self, place: Sequence[float], progress: Array, losses: Array) -> None:
+    def add(self, point: Sequence[float], progress: Array, losses: Array) -> None:
         """A curve that has come to its end, all finite; `progress` is the part of the run before each loss's end."""
-        key = tuple(place)
-        if not self.wants(place):
+        key = tuple(point)
+        if not self.wants(point):
             return
-        self._places.add(key)
+        self._points.add(key)
         for part, stage in zip(STAGES, self._stages, strict=True):
             count = max(_FEWEST_POINTS, int(np.searchsorted(progress, part * (1 + _LEAST), side="right")))
             level = level_of(losses[:count])
             if level is None or count >= len(losses):
                 continue
             rest = np.maximum(losses[count:], _LEAST)
-            stage.inputs[key] = _input(place, level)
+            stage.inputs[key] = _input(point, level)
             stage.outputs[key] = (math.log(rest.mean()) - level.log, math.log(rest.min()) - level.log)
             stage.noises[key] = level.noise
 
-    def rest(self, place: Sequence[float], stage: int, level: Level) -> Rest | None:
+    def rest(self, point: Sequence[float], stage: int, level: Level) -> Rest | None:
         """What a curve at this level has still to come; None while too few are known."""
         known = self._stages[stage]
         if len(known.inputs) < _FEWEST_CURVES:
             return None
         if known.learnt != len(known.inputs):
             _learn(known, _unlike(stage))
-        known_place = tuple(place) in known.inputs
-        more = 0.0 if known_place else _OF_ITS_OWN * _unlike(stage) / math.sqrt(len(known.inputs))
-        nearby = [_predicted(made, place, level, more) for made in known.processes]
+        is_known = tuple(point) in known.inputs
+        more = 0.0 if is_known else _OF_ITS_OWN * _unlike(stage) / math.sqrt(len(known.inputs))
+        nearby = [_predicted(made, point, level, more) for made in known.processes]
         outputs = np.array(list(known.outputs.values()))
         # One that has not begun to fall says nothing of itself yet.
         least = _UNBEGUN * _unlike(stage) if level.fallen < _BEGUN else more
         overall = zip(level.log + outputs.mean(axis=0), np.maximum(outputs.std(axis=0, ddof=1), least), strict=True)
-        apart, degrees = (0.0 if known_place else _APART), len(known.inputs) - 1
+        apart, degrees = (0.0 if is_known else _APART), len(known.inputs) - 1
         mean, lowest = (
             Outlook(level.log + ratio, deviation, float(every), float(spread), apart, degrees)
             for (ratio, deviation), (every, spread) in zip(nearby, overall, strict=True)
@@ -175,16 +175,16 @@ def _unlike(stage: int) -> float:
 
 
 def _predicted(
-    made: tuple[GaussianProcessRegressor, float, float], place: Sequence[float], level: Level, more: float
+    made: tuple[GaussianProcessRegressor, float, float], point: Sequence[float], level: Level, more: float
 ) -> tuple[float, float]:
     """A logarithm of a ratio, and its deviation."""
     process, mean, enlarged = made
-    ratio, deviation = process.predict([_input(place, level)], return_std=True)
+    ratio, deviation = process.predict([_input(point, level)], return_std=True)
     return mean + float(ratio[0]), math.hypot(enlarged * math.hypot(float(deviation[0]), level.noise), more)
 
 
-def _input(place: Sequence[float], level: Level) -> list[float]:
-    return [*place, level.log / _LEVEL, level.fall / _FALL]
+def _input(point: Sequence[float], level: Level) -> list[float]:
+    return [*point, level.log / _LEVEL, level.fall / _FALL]
 
 
 def _learn(stage: _Stage, unlike: float) -> None:

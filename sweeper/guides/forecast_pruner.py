@@ -2,8 +2,9 @@
 
 The chance that a trial wins is at most the chance that its area comes below that of the best qualified one of its
 group, and at most the chance that its loss comes down to the threshold. Both follow from what is known of the curve so
-far and from what the sweep's finished curves say of the rest (`curves.py`). A trial is stopped when the smaller chance
-is below its share of the risk that has not been spent: so the chances of all stopped trials add up to at most the risk.
+far and from what the sweep's finished curves say of the rest (`sweeper.guides.curve_model`). A trial is stopped when
+the smaller chance is below its share of the risk that has not been spent. So the chances of all stopped trials add up
+to at most the risk.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ class _Course:
 
 @dataclass
 class ForecastPruner:
-    """The exact `bound`, and before it the forecast; `places` are all trials' as points for `CurveModel`."""
+    """The exact `bound`, and before it the forecast; `coordinates` are all trials', for `CurveModel`."""
 
     bound: AreaBound
     risk: float = 0.01
-    places: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    coordinates: Mapping[str, Sequence[float]] = field(default_factory=dict)
     _model: CurveModel = field(default_factory=CurveModel)
     _courses: dict[str, _Course] = field(default_factory=dict)
     _complete: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # curves, of which the model was told
@@ -78,11 +79,11 @@ class ForecastPruner:
         """See `AreaBound.hopeless`."""
         return self.bound.hopeless(trial)
 
-    def place_anew(self, places: Mapping[str, Sequence[float]]) -> None:
-        """Trials were added, and the places of all have changed with the ranges of their parameters."""
-        self.places, self._model = places, CurveModel()
+    def move(self, coordinates: Mapping[str, Sequence[float]]) -> None:
+        """Trials were added, and the coordinates of all have changed with the ranges of their parameters."""
+        self.coordinates, self._model = coordinates, CurveModel()
         for trial, (progress, losses) in self._complete.items():
-            self._model.add(places[trial], progress, losses)
+            self._model.add(coordinates[trial], progress, losses)
 
     def seen(self, trial: str) -> Sequence[LossPoint]:
         """The points of a trial's latest attempt here, until `ended`."""
@@ -91,21 +92,21 @@ class ForecastPruner:
 
     def wants(self, trial: str) -> bool:
         """Whether the curve of a complete trial would be learnt from."""
-        return trial in self.places and self._model.wants(self.places[trial])
+        return trial in self.coordinates and self._model.wants(self.coordinates[trial])
 
     def ended(self, trial: str, curve: Sequence[LossPoint]) -> None:
         """A trial has ended, and counts no more among those that share the risk; of a complete one the curve."""
         self._ended += 1
         self._courses.pop(trial, None)
         losses = np.array([point.loss for point in curve])
-        if trial in self.places and len(curve) and curve[-1].step and np.isfinite(losses).all():
+        if trial in self.coordinates and len(curve) and curve[-1].step and np.isfinite(losses).all():
             progress = np.array([point.step for point in curve]) / curve[-1].step
             self._complete[trial] = progress, losses
-            self._model.add(self.places[trial], progress, losses)
+            self._model.add(self.coordinates[trial], progress, losses)
 
     def pruned_elsewhere(self) -> None:
         """Another scheduler, or an earlier run, has pruned a trial: by about its share of the risk."""
-        self._spent = min(self.risk, self._spent + self.risk / max(1, len(self.places)))
+        self._spent = min(self.risk, self._spent + self.risk / max(1, len(self.coordinates)))
 
     def point(self, trial: str, point: LossPoint) -> AreaVerdict | None:
         """See `AreaBound.point`; None too where the forecast knows too little."""
@@ -115,11 +116,11 @@ class ForecastPruner:
             return hopeless
         course.points.append(point)
         stage = stage_of(point.step / running.steps) if running.steps else None
-        if stage is None or stage <= course.looked_at or trial not in self.places:
+        if stage is None or stage <= course.looked_at or trial not in self.coordinates:
             return None
         level = level_of([one.loss for one in course.points])
         course.looked_at = stage if level else course.looked_at
-        rest = self._model.rest(self.places[trial], stage, level) if level else None
+        rest = self._model.rest(self.coordinates[trial], stage, level) if level else None
         return self._judge(trial, running, course, rest) if rest else None
 
     def _judge(self, trial: str, running: RunningCurve, course: _Course, rest: Rest) -> Unlikely | None:
@@ -133,7 +134,7 @@ class ForecastPruner:
         if threshold is not None and threshold > 0 and min(one.loss for one in course.points) > threshold:
             qualifies = rest.lowest.chance(math.log(threshold))
         chance = min(wins, qualifies)
-        if chance >= (self.risk - self._spent) / max(1, len(self.places) - self._ended):
+        if chance >= (self.risk - self._spent) / max(1, len(self.coordinates) - self._ended):
             return None
         self._spent += chance
         if qualifies < wins:

@@ -29,7 +29,7 @@ _BATCHES = ("batch_size", "global_batch_size")
 
 class _Known(NamedTuple):
     group: int
-    place: int
+    row: int
     area: float  # or its lower bound; infinite where the trial does not qualify
     seconds: float
 
@@ -39,7 +39,7 @@ class BestFirst:
 
     What an order of fewer trials has learnt `before` is kept.
 
-    A trial's place is given by the logarithms of its numbers, scaled to the range that each has in the sweep, with the
+    A trial's coordinates are the logarithms of its numbers, scaled to the range that each has in the sweep, with the
     global batch as one more; names count as one range apart.
     """
 
@@ -50,7 +50,7 @@ class BestFirst:
         keys = [group_key(parameters, group_by) for parameters in trials.values()]
         numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
         self._groups = np.array([numbers[key] for key in keys])
-        self._places = places_of(list(trials.values()))
+        self._coordinates = coordinates_of(list(trials.values()))
         self._batches = np.array([_global_batch(parameters) for parameters in trials.values()])
         self._known: dict[str, _Known] = {}
         for trial, known in before._known.items() if before else ():
@@ -80,9 +80,9 @@ class BestFirst:
 
     def _scores(self, rows: NDArray[np.int64]) -> Array:
         known = list(self._known.values())[-_MOST_KNOWN:]
-        places = [one.place for one in known]
-        apart = self._groups[rows, None] != self._groups[None, places]
-        steps = self._places[rows, None, :] - self._places[None, places, :]
+        rows_known = [one.row for one in known]
+        apart = self._groups[rows, None] != self._groups[None, rows_known]
+        steps = self._coordinates[rows, None, :] - self._coordinates[None, rows_known, :]
         distances = np.sqrt((steps**2).sum(axis=2)) + _OTHER_GROUP * apart
         count = min(_NEAREST, len(known))
         nearest = np.argpartition(distances, count - 1, axis=1)[:, :count]
@@ -106,7 +106,7 @@ def _regret(area: float, best: float | None) -> float:
     return min(_UNQUALIFIED, math.log(max(area, best) / best))
 
 
-def places_of(trials: Sequence[Mapping[str, Any]], without: Container[str] = ()) -> Array:
+def coordinates_of(trials: Sequence[Mapping[str, Any]], without: Container[str] = ()) -> Array:
     """Each trial as a point: a column for each name that varies, numbers between 0 and 1; `without` some of them."""
     rows = [_with_both_batches(parameters) for parameters in trials]
     names = dict.fromkeys(name for parameters in rows for name in parameters if name not in without)

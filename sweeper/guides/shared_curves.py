@@ -1,10 +1,10 @@
 """`reuse: equivalent`: one training run for all trials of one curve, and the others' times by short runs of their own.
 
-Trials whose curves are the same over steps make a class (`places.py`); those whose steps take the same time, of
-one worker count, batch size and whatever else the time of a step depends on, make a cell. First a trial of each cell
-runs for as long as it takes to know the time of its steps. Then of each class the trial of the fastest cell runs on,
-and is pruned only when all of its class could be. When it has come to its end, the others get its losses, at the times
-of their own steps.
+Trials whose curves are the same over steps make a class (`sweeper.plan.equivalence`). Those whose steps take the same
+time make a cell: they have one worker count, batch size and whatever else the time of a step depends on. First a trial
+of each cell runs for as long as it takes to know the time of its steps. Then of each class the trial of the fastest
+cell runs on, and is pruned only when all of its class could be. When it has come to its end, the others get its losses,
+at the times of their own steps.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from sweeper.guides.base import Derived, Enough, Guide, GuideAround, has_ended_with
-from sweeper.plan.equivalence import Place
+from sweeper.plan.equivalence import Equivalence
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
 from sweeper.ranking.area_bound import Verdict
@@ -38,20 +38,24 @@ class _Run:
 
 
 class SharedCurves(GuideAround):
-    """Another guide, whose trials share runs; `places` are all trials', `curve_of` gives the points of one that ran.
+    """Another guide, whose trials share runs; `curve_of` gives the points of a trial that ran.
 
     What is known of a trial that others run is its state alone: it keeps those of its class and cell waiting.
     """
 
     def __init__(
-        self, inner: Guide, over: str, places: Mapping[str, Place], curve_of: Callable[[str], Sequence[LossPoint]]
+        self,
+        inner: Guide,
+        over: str,
+        equivalences: Mapping[str, Equivalence],
+        curve_of: Callable[[str], Sequence[LossPoint]],
     ) -> None:
         super().__init__(inner, over)
-        self._places, self._curve_of = places, curve_of
+        self._equivalences, self._curve_of = equivalences, curve_of
         self._classes: dict[Hashable, list[str]] = {}
-        for trial, place in places.items():
-            if place.curve is not None:
-                self._classes.setdefault(place.curve, []).append(trial)
+        for trial, one in equivalences.items():
+            if one.curve is not None:
+                self._classes.setdefault(one.curve, []).append(trial)
         self._paces: dict[Hashable, float] = {}  # seconds a step, by cell
         self._ended: dict[str, TrialState] = {}
         self._sources: dict[Hashable, str] = {}  # by class, the trial that has run to its end
@@ -62,7 +66,7 @@ class SharedCurves(GuideAround):
 
     def recall(self, trial: str) -> None:
         """A trial that waits was begun before: what its points say of its cell's steps is used."""
-        if trial in self._places:
+        if trial in self._equivalences:
             self._time(trial, self._curve_of(trial))
 
     def ordered(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -89,7 +93,7 @@ class SharedCurves(GuideAround):
     def point(self, trial: str, point: LossPoint) -> Verdict | None:
         """See `Guide.point`; the verdict on a run is there when there is one on each trial of its class."""
         run = self._runs.get(trial)
-        if run is None or trial not in self._places:
+        if run is None or trial not in self._equivalences:
             return self._inner.point(trial, point)
         run.points.append(point)
         self._time(trial, run.points)
@@ -114,7 +118,7 @@ class SharedCurves(GuideAround):
         pruned = {
             trial: self._verdicts[trial]
             for trial in waiting
-            if trial in self._verdicts and not self._is_running(self._places[trial].curve, waiting)
+            if trial in self._verdicts and not self._is_running(self._equivalences[trial].curve, waiting)
         }
         rest = {trial: parameters for trial, parameters in waiting.items() if trial not in pruned}
         return {**self._inner.given_up(rest), **pruned}
@@ -123,9 +127,9 @@ class SharedCurves(GuideAround):
         """See `Guide.derived`."""
         found: dict[str, Derived] = {}
         for trial in waiting:
-            place = self._places.get(trial)
-            source = self._sources.get(place.curve) if place else None
-            if place and source and self._is_timed(trial):
+            one = self._equivalences.get(trial)
+            source = self._sources.get(one.curve) if one else None
+            if one and source and self._is_timed(trial):
                 run = self._runs.get(source)
                 points = run.points if run else self._curve_of(source)
                 found[trial] = Derived(source, [self._at_pace_of(trial, point) for point in points])
@@ -135,17 +139,17 @@ class SharedCurves(GuideAround):
         """See `Guide.learn`."""
         candidates = list(candidates)
         for one in candidates:
-            if one.state.ended and one.trial not in self._ended and one.trial in self._places:
+            if one.state.ended and one.trial not in self._ended and one.trial in self._equivalences:
                 self._note_end(one)
         super().learn(candidates)
 
     def _note_end(self, candidate: Candidate) -> None:
-        trial, place = candidate.trial, self._places[candidate.trial]
+        trial, one = candidate.trial, self._equivalences[candidate.trial]
         self._ended[trial] = candidate.state
         if candidate.derived_from or candidate.state not in (TrialState.COMPLETED, TrialState.DIVERGED):
             return
-        if place.curve is not None:
-            self._sources.setdefault(place.curve, trial)
+        if one.curve is not None:
+            self._sources.setdefault(one.curve, trial)
         run = self._runs.get(trial)
         if run and (run.timing or not has_ended_with(run.points, candidate)):
             del self._runs[trial]
@@ -157,30 +161,30 @@ class SharedCurves(GuideAround):
     def _timers(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """A waiting trial for each cell whose time is not known and wanted, most workers first."""
         timed = {
-            place.cell for trial, place in self._places.items() if self._runs_now(trial, waiting)
+            one.cell for trial, one in self._equivalences.items() if self._runs_now(trial, waiting)
         } | self._paces.keys()
         timers: dict[Hashable, str] = {}
         for trial in waiting:
-            place = self._places.get(trial)
-            if place and place.workers in self._barred:
+            one = self._equivalences.get(trial)
+            if one and one.workers in self._barred:
                 continue
-            if place and place.cell not in timed and len(self._classes.get(place.curve, ())) > 1:
-                timers.setdefault(place.cell, trial)
-        return sorted(timers.values(), key=lambda trial: -self._places[trial].workers)
+            if one and one.cell not in timed and len(self._classes.get(one.curve, ())) > 1:
+                timers.setdefault(one.cell, trial)
+        return sorted(timers.values(), key=lambda trial: -self._equivalences[trial].workers)
 
     def _may_run(self, trial: str, waiting: Mapping[str, Mapping[str, Any]]) -> bool:
         """Whether a waiting trial is the one of its class to run to the end."""
-        place = self._places.get(trial)
-        if place is None or place.curve is None:
+        one = self._equivalences.get(trial)
+        if one is None or one.curve is None:
             return True
-        if place.curve in self._sources or self._is_running(place.curve, waiting):
+        if one.curve in self._sources or self._is_running(one.curve, waiting):
             return False
-        return trial == min((t for t in self._classes[place.curve] if t in waiting), key=self._seconds_a_step)
+        return trial == min((t for t in self._classes[one.curve] if t in waiting), key=self._seconds_a_step)
 
     def _seconds_a_step(self, trial: str) -> tuple[bool, float, int]:
         """By which the fastest of a class is found: all take as many steps. Unknown, most workers count as fastest."""
-        place = self._places[trial]
-        return (place.workers in self._barred, self._paces.get(place.cell, 0.0), -place.workers)
+        one = self._equivalences[trial]
+        return (one.workers in self._barred, self._paces.get(one.cell, 0.0), -one.workers)
 
     def _is_running(self, curve: Hashable, waiting: Mapping[str, Mapping[str, Any]]) -> bool:
         return any(self._runs_now(t, waiting) and not self._only_times(t) for t in self._classes.get(curve, ()))
@@ -194,8 +198,8 @@ class SharedCurves(GuideAround):
 
     def _open(self, trial: str) -> list[str]:
         """A trial, and those of its class that have not ended."""
-        place = self._places.get(trial)
-        members = self._classes.get(place.curve, [trial]) if place else [trial]
+        one = self._equivalences.get(trial)
+        members = self._classes.get(one.curve, [trial]) if one else [trial]
         return [other for other in members if other == trial or other not in self._ended]
 
     def _tell(self, run: _Run, trial: str, other: str) -> None:
@@ -210,18 +214,18 @@ class SharedCurves(GuideAround):
         run.told[other] = len(run.points)
 
     def _at_pace_of(self, trial: str, point: LossPoint) -> LossPoint:
-        pace = self._paces[self._places[trial].cell]
+        pace = self._paces[self._equivalences[trial].cell]
         return LossPoint(point.step, point.images, point.step * pace, point.loss)
 
     def _is_timed(self, trial: str) -> bool:
-        return self._places[trial].cell in self._paces
+        return self._equivalences[trial].cell in self._paces
 
     def _time(self, trial: str, points: Sequence[LossPoint], *, whole: bool = False) -> None:
         """Learn the time of a cell's steps from the points of a run: the mean over its windows but the first.
 
         Of one that is not `whole`, only once the deviation of that mean is small.
         """
-        cell, windows = self._places[trial].cell, len(points) - 1
+        cell, windows = self._equivalences[trial].cell, len(points) - 1
         # What is known stays: runs were pruned by it.
         if cell in self._paces or windows < (1 if whole else _FEWEST_WINDOWS):
             return

@@ -22,7 +22,7 @@ USUAL_NAMES: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Places:
+class CurveColumns:
     """The names of one log that hold what a row needs; None for what it does not have."""
 
     seconds: str
@@ -60,13 +60,13 @@ def find_name(role: str, names: Iterable[str], chosen: str | None = None) -> str
     return next((plain[name] for name in wanted if name in plain), None)
 
 
-def find_places(names: Iterable[str], keys: Keys) -> Places | None:
+def find_curve_columns(names: Iterable[str], keys: Keys) -> CurveColumns | None:
     """The names of the roles, or None where there is none for the seconds or the loss."""
     known = list(names)
     seconds, loss = find_name("seconds", known, keys.seconds), find_name("loss", known, keys.loss)
     if seconds is None or loss is None:
         return None
-    return Places(seconds, loss, find_name("step", known), find_name("images", known))
+    return CurveColumns(seconds, loss, find_name("step", known), find_name("images", known))
 
 
 def read_named(entries: Iterable[tuple[Line, Mapping[str, object] | str]], keys: Keys) -> Reading:
@@ -78,18 +78,18 @@ def read_named(entries: Iterable[tuple[Line, Mapping[str, object] | str]], keys:
     rows: list[Row] = []
     ignored: list[Ignored] = []
     names: dict[str, None] = {}
-    places: Places | None = None
+    columns: CurveColumns | None = None
     for line, entry in entries:
         if isinstance(entry, str):
             ignored.append(Ignored(line, entry))
             continue
         names.update(dict.fromkeys(entry))
-        places = places or find_places(entry, keys)
-        if places is None:
+        columns = columns or find_curve_columns(entry, keys)
+        if columns is None:
             ignored.append(Ignored(line, "has no seconds and loss"))
             continue
         try:
-            rows.append(places.row(line, entry))
+            rows.append(columns.row(line, entry))
         except ValueError as error:
             ignored.append(Ignored(line, str(error)))
     return Reading(tuple(rows), tuple(ignored), tuple(names))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sweeper.interchange.base import Ignored, Keys, Line, Reading
-from sweeper.interchange.column_names import find_places, read_named
+from sweeper.interchange.column_names import find_curve_columns, read_named
 from sweeper.interchange.numbers import parse_number
 
 _DELIMITERS = (",", "\t", ";", " ")
@@ -40,7 +40,7 @@ def _find_header(lines: Sequence[Line], keys: Keys) -> tuple[int, str, list[str]
                 continue
             heads = _is_row(lines[position + 1 : position + 2], delimiter, len(fields))
             # Words between blanks may be prose, such as `loss over time`.
-            if find_places(fields, keys) and (heads or delimiter != " "):
+            if find_curve_columns(fields, keys) and (heads or delimiter != " "):
                 return position, delimiter, fields
             if table is None and heads and delimiter != " ":
                 table = position, delimiter, fields

@@ -31,7 +31,7 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
         key, *pieces = part.split("=")
         for piece in pieces:
             # Where blanks alone separate the pairs, a value is followed by the next key.
-            value, _, following = piece.strip().partition(" ")
+            value, _, next_key = piece.strip().partition(" ")
             if key.strip() and value:
                 yield key.strip(), value
-            key = following
+            key = next_key

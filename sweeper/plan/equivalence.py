@@ -11,7 +11,7 @@ from sweeper.plan.trial import TrialSpec
 from sweeper.spec.reuse import sharing_faults
 
 
-class Place(NamedTuple):
+class Equivalence(NamedTuple):
     """A trial's class, None where nobody else has its curve, its cell, and its workers."""
 
     curve: Hashable
@@ -33,11 +33,11 @@ def curves_are_shared(config: Mapping[str, Any]) -> bool:
     return "command" not in config and not sharing_faults(config)
 
 
-def place_of(trial: TrialSpec) -> Place:
+def equivalence_of(trial: TrialSpec) -> Equivalence:
     """A trial's class and cell, as digests of what decides them."""
     config = effective(trial.config, trial.workers)
     curve = without(config, NOT_OF_THE_CURVE) if curves_are_shared(trial.config.model_dump(mode="json")) else None
-    return Place(curve, f"{trial.workers} {without(config, NOT_OF_THE_TIME)}", trial.workers)
+    return Equivalence(curve, f"{trial.workers} {without(config, NOT_OF_THE_TIME)}", trial.workers)
 
 
 def without(config: Mapping[str, Any], names: tuple[str, ...]) -> str:

@@ -89,8 +89,8 @@ class Progress:
         """How many trials were pruned without ever having begun, and how many have ended otherwise."""
         trial = tables.trial.c
         over = [state.value for state in TrialState if state.ended and state is not TrialState.CANCELLED]
-        unrun = func.sum(case(((trial.state == TrialState.PRUNED.value) & (trial.attempt == 0), 1), else_=0))
-        query = select(unrun, func.count()).where(trial.sweep_id == sweep_id, trial.state.in_(over))
+        never_begun = func.sum(case(((trial.state == TrialState.PRUNED.value) & (trial.attempt == 0), 1), else_=0))
+        query = select(never_begun, func.count()).where(trial.sweep_id == sweep_id, trial.state.in_(over))
         found, ended = self._read(lambda connection: connection.execute(query).one())
         return int(found or 0), int(ended) - int(found or 0)
 

@@ -10,7 +10,7 @@ from sweeper.errors import NotFoundError
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
 from sweeper.store import rows, statements, tables
-from sweeper.store.collecting import collection_paused
+from sweeper.store.gc_pause import collection_paused
 from sweeper.store.records import TrialRecord
 from sweeper.store.transactions import Transactions
 

@@ -66,8 +66,8 @@ def chosen_accuracies(store: Store, trials: TrialTable, chosen: Sequence[str]) -
     rows = []
     for group, trial in chosen_rows(store, trials, chosen):
         found = store.attempts.evaluations(trial.trial)
-        places = [float(at) for one in found if (at := position(one, trial, trials)) is not None]
-        rows.append(AccuracyRow(group, trial, tuple(places), tuple(one.accuracy for one in found)))
+        positions = [float(at) for one in found if (at := position(one, trial, trials)) is not None]
+        rows.append(AccuracyRow(group, trial, tuple(positions), tuple(one.accuracy for one in found)))
     if not any(row.accuracies for row in rows):
         raise FigureError(f"sweep {trials.name!r}: the chosen trials were not evaluated", "choose others")
     return AccuracyTable(trials, tuple(rows), chosen=True)

@@ -30,7 +30,7 @@ def draw_coordinates(table: CoordinateTable) -> Figure:
     figure = style.new_figure(width, 5.0)
     axes = figure.add_subplot()
     columns = columns_of(table, table.rows)
-    _draw_lines(axes, np.array([places for places, _ in columns], dtype=float).T, table.rows)
+    _draw_lines(axes, np.array([heights for heights, _ in columns], dtype=float).T, table.rows)
     for x, (_, ticks) in enumerate(columns):
         axes.axvline(x, color=style.MUTED, linewidth=0.8, zorder=1)
         for y, text in ticks:
@@ -51,17 +51,17 @@ def draw_coordinates(table: CoordinateTable) -> Figure:
     return figure
 
 
-def _draw_lines(axes: Axes, places: Any, rows: Sequence[CoordinateRow]) -> None:
-    """`places` are heights: [row, column]."""
-    areas = places[:, -2]
-    xs = np.arange(places.shape[1])
+def _draw_lines(axes: Axes, heights: Any, rows: Sequence[CoordinateRow]) -> None:
+    """`heights`: [row, column]."""
+    areas = heights[:, -2]
+    xs = np.arange(heights.shape[1])
     alpha = max(0.05, min(0.8, 30 / math.sqrt(len(rows)) / 5))
     for chosen, look in (
         ([not row.trial.qualified for row in rows], {"colors": "#c4c8cd", "linewidths": 0.8, "zorder": 2}),
         ([row.trial.qualified and not row.trial.winner for row in rows], {"linewidths": 1.0, "zorder": 3}),
         ([row.trial.winner for row in rows], {"colors": style.WINNER, "linewidths": 2.4, "zorder": 4}),
     ):
-        lines = [np.column_stack([xs, places[i]]) for i in np.flatnonzero(chosen)]
+        lines = [np.column_stack([xs, heights[i]]) for i in np.flatnonzero(chosen)]
         if not lines:
             continue
         if "colors" not in look:

@@ -24,7 +24,7 @@ def coordinates_plot(table: CoordinateTable) -> dict[str, Any]:
     names = [plain(dimension.name) for dimension in table.dimensions] + ["area", "minimum loss"]
     columns = columns_of(table, rows)
     heights = dict(
-        zip((row.trial.trial for row in rows), zip(*(places for places, _ in columns), strict=True), strict=True)
+        zip((row.trial.trial for row in rows), zip(*(heights for heights, _ in columns), strict=True), strict=True)
     )
     data = [
         _lines(name, members, heights, place) for place, (name, members) in enumerate(_classes(rows).items()) if members

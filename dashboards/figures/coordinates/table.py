@@ -95,9 +95,9 @@ def columns_of(table: CoordinateTable, rows: Sequence[CoordinateRow]) -> list[tu
 def _settings_column(values: Sequence[Any], of_rows: Sequence[Any]) -> tuple[list[float], Ticks]:
     """Heights from 0 to 1 of each row's value among those that occur, and what to write along the axis."""
     span = max(1, len(values) - 1)
-    places = {repr(value): i / span for i, value in enumerate(values)}
+    heights = {repr(value): i / span for i, value in enumerate(values)}
     every, texts = math.ceil(len(values) / _MOST_TICKS), settings(values)
-    return [places[repr(value)] for value in of_rows], [(i / span, texts[i]) for i in range(0, len(texts), every)]
+    return [heights[repr(value)] for value in of_rows], [(i / span, texts[i]) for i in range(0, len(texts), every)]
 
 
 def _measured_column(values: Sequence[float | None]) -> tuple[list[float], Ticks]:

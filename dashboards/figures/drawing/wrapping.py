@@ -14,18 +14,18 @@ _FONT_PT = 100  # measured at this size, for the widths of all
 
 def wrap(text: str, inches: float, points: float) -> str:
     """The text broken into lines that fit a width at a font size, within words only where one is too long."""
-    room = inches * 72 / points
+    width = inches * 72 / points
     lines, line = [], ""
     for word in printable(text).split(" "):
         joined = f"{line} {word}" if line else word
-        if _ems(joined) <= room:
+        if _ems(joined) <= width:
             line = joined
             continue
         if line:
             lines.append(line)
         line = ""
         for character in word:
-            if _ems(line + character) > room:
+            if _ems(line + character) > width:
                 lines.append(line)
                 line = ""
             line += character

@@ -107,9 +107,9 @@ def _draw_panel(axes: Axes, grid: Grid, scale: ColourScale, width: float, height
 
 def _name_columns(axes: Axes, labels: Sequence[str], width: float) -> None:
     """Rates below the panel: upright where they are too long to stand side by side, and not all where too many."""
-    room = width / len(labels)
-    level = max(map(len, labels)) * 0.08 <= room
-    every = 1 if level else math.ceil(_TEXT_HEIGHT / room)
+    space = width / len(labels)
+    level = max(map(len, labels)) * 0.08 <= space
+    every = 1 if level else math.ceil(_TEXT_HEIGHT / space)
     axes.set_xticks(range(0, len(labels), every), labels[::every], rotation=0 if level else 90)
 
 

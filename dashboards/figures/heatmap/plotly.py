@@ -119,12 +119,12 @@ def _bar(scale: ColourScale, over: str) -> dict[str, Any]:
     if low == high:
         return {"zmin": low - 1, "zmax": high + 1, "showscale": False}
     ticks = scale.ticks()
-    places = [math.log10(tick) for tick in ticks] if scale.logarithmic else ticks
+    positions = [math.log10(tick) for tick in ticks] if scale.logarithmic else ticks
     look = {"thickness": 10, "outlinewidth": 0, "len": 1, "title": {"text": area_unit(over), "side": "right"}}
     return {
         "zmin": low,
         "zmax": high,
-        "colorbar": {**look, "tickvals": places, "ticktext": [number(tick) for tick in ticks]},
+        "colorbar": {**look, "tickvals": positions, "ticktext": [number(tick) for tick in ticks]},
     }
 
 

@@ -53,28 +53,28 @@ def draw_histogram(table: TrialTable) -> Figure:
         subtitle=f"areas of the qualified trials by minimum loss; {threshold_name(table)}{seeds_name(table)}",
         columns=1,
     )
-    slots = max(most, 6 if most <= _FEW else 18)
+    bar_spaces = max(most, 6 if most <= _FEW else 18)
     for axes, group in zip(panels.axes, table.groups, strict=True):
         title = f"{group_name(group.key)}: {result_name(group, table)}"
         axes.set_title(wrap(title, width, style.TITLE_PT))
         if group.winner is None:
             _say_none(axes, group, table)
         else:
-            _draw_bars(axes, group, table, slots)
+            _draw_bars(axes, group, table, bar_spaces)
     return panels.figure
 
 
-def _draw_bars(axes: Axes, group: TrialGroup, table: TrialTable, slots: int) -> None:
+def _draw_bars(axes: Axes, group: TrialGroup, table: TrialTable, bar_spaces: int) -> None:
     bars = sorted_bars(group)
     areas = [row.area or 0.0 for row in bars]
-    places = range(len(bars))
+    positions = range(len(bars))
     colours = [style.WINNER if row.winner else _NEUTRAL for row in bars]
-    axes.bar(places, areas, width=0.78, color=colours)
-    axes.set_xlim(-0.7, slots - 0.3)
+    axes.bar(positions, areas, width=0.78, color=colours)
+    axes.set_xlim(-0.7, bar_spaces - 0.3)
     _scale(axes, areas)
     axes.set_ylabel(f"area, {area_unit(table.over)}")
-    few = slots <= _FEW
-    winner = next(place for place in places if bars[place].winner)
+    few = bar_spaces <= _FEW
+    winner = next(place for place in positions if bars[place].winner)
     axes.annotate(
         "★",
         (winner, max(areas[winner], 0.0)),
@@ -86,7 +86,7 @@ def _draw_bars(axes: Axes, group: TrialGroup, table: TrialTable, slots: int) -> 
         fontsize=style.TITLE_PT,
     )
     if few:
-        for place, value in zip(places, areas, strict=True):
+        for place, value in zip(positions, areas, strict=True):
             axes.annotate(
                 measure(value),
                 (place, max(value, 0.0)),

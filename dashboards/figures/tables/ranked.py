@@ -23,7 +23,7 @@ from sweeper.ranking import Candidate, Group, best_per_group, qualifies
 from sweeper.ranking.settings import competitors
 from sweeper.spec import DOLLARS, OVER
 from sweeper.store import Store, SweepRecord
-from sweeper.store.collecting import collection_paused
+from sweeper.store.gc_pause import collection_paused
 
 
 def trial_table(

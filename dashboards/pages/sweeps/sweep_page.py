@@ -84,7 +84,7 @@ def _span(losses: tuple[float, float] | None, threshold: float | None) -> dict[s
     if not known:
         return None
     low, high = min(known), max(known)
-    room = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
-    step = 10.0 ** math.floor(math.log10((high - low + 2 * room) / 200))
-    low, high = math.floor((low - room) / step) * step, math.ceil((high + room) / step) * step
+    margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
+    step = 10.0 ** math.floor(math.log10((high - low + 2 * margin) / 200))
+    low, high = math.floor((low - margin) / step) * step, math.ceil((high + margin) / step) * step
     return {"low": float(f"{low:.10g}"), "high": float(f"{high:.10g}"), "step": float(f"{step:.10g}")}

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from engine.data.places import VARIABLE as DATA_VARIABLE
+from engine.data.folders import VARIABLE as DATA_VARIABLE
 from engine.protocol import Failed, decode_event
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Job, JobEvent

@@ -102,13 +102,13 @@ class GPInContext(BaseSampler):
     def _best(
         self,
         process: GaussianProcessRegressor,
-        places: Array,  # [candidates, parameters], each in [0, 1)
+        shares: Array,  # [candidates, parameters], each in [0, 1)
         space: Mapping[str, BaseDistribution],
         seen: Array,
         lowest: float,
     ) -> tuple[Array, dict[str, Any]]:
-        """The place of the largest expected improvement, and the parameters there."""
-        points = [self._point(place, space) for place in places]
+        """The shares of the largest expected improvement, and the parameters there."""
+        points = [self._point(share, space) for share in shares]
         rows = np.array([_row(point, space) for point in points])
         mean, deviation = process.predict(rows, return_std=True)
         z = (lowest - mean) / np.maximum(deviation, 1e-12)
@@ -116,10 +116,10 @@ class GPInContext(BaseSampler):
         distances = np.abs(rows[:, None, :] - seen[None, :, :]).max(axis=2)  # [candidates, seen]
         repeated = np.min(distances, axis=1) < 1e-9
         number = int(np.argmax(np.where(repeated, -math.inf, gain)))
-        return places[number], points[number]
+        return shares[number], points[number]
 
-    def _point(self, place: Array, space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
-        at = {name: value_at(share, one) for share, (name, one) in zip(place.tolist(), space.items(), strict=True)}
+    def _point(self, shares: Array, space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
+        at = {name: value_at(share, one) for share, (name, one) in zip(shares.tolist(), space.items(), strict=True)}
         return {name: self._fixed.get(name, value) for name, value in at.items()}
 
 

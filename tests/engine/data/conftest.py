@@ -1,4 +1,4 @@
-"""Places for data, empty and apart from this machine's, and a web server of our own."""
+"""Folders for data, empty and apart from this machine's, and a web server of our own."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.data import places
+from engine.data import folders
 
 
 @dataclass(frozen=True)
-class Places:
+class DataFolders:
     """Folders that data is looked for in; made by whoever puts something there."""
 
     own: Path
@@ -29,11 +29,11 @@ class Places:
 
 
 @pytest.fixture
-def empty_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+def empty_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DataFolders:
     """Nothing is found anywhere, no program is on the path, and no proxy stands before our own server."""
-    found = Places(tmp_path / "own", tmp_path / "debian", tmp_path / "cache")
-    monkeypatch.setenv(places.VARIABLE, str(found.own))
-    monkeypatch.setattr(places, "DEBIAN", found.debian)
+    found = DataFolders(tmp_path / "own", tmp_path / "debian", tmp_path / "cache")
+    monkeypatch.setenv(folders.VARIABLE, str(found.own))
+    monkeypatch.setattr(folders, "DEBIAN", found.debian)
     monkeypatch.setenv("XDG_CACHE_HOME", str(found.cache))
     monkeypatch.setenv("PATH", str(tmp_path / "no-programs"))
     monkeypatch.setenv("no_proxy", "*")

@@ -15,7 +15,7 @@ import pytest
 
 from engine.data import fashion_mnist
 from engine.errors import DataError
-from tests.engine.data.conftest import Places, Site
+from tests.engine.data.conftest import DataFolders, Site
 
 PARTS = {"train": "train", "test": "t10k"}
 
@@ -53,34 +53,34 @@ def assert_holds(seed: int = 0) -> None:
         assert (found.classes, found.sample_shape) == (10, (1, 28, 28))
 
 
-def test_the_files_give_their_pictures(empty_places: Places) -> None:
-    write(empty_places.own / "fashion-mnist")
+def test_the_files_give_their_pictures(empty_folders: DataFolders) -> None:
+    write(empty_folders.own / "fashion-mnist")
     assert_holds()
 
 
-def test_places_are_looked_at_in_their_order(empty_places: Places) -> None:
-    for seed, place in enumerate((empty_places.downloads, empty_places.debian, empty_places.own)):
+def test_places_are_looked_at_in_their_order(empty_folders: DataFolders) -> None:
+    for seed, place in enumerate((empty_folders.downloads, empty_folders.debian, empty_folders.own)):
         write(place / "fashion-mnist", seed)
         assert_holds(seed)
 
 
-def test_files_may_lie_in_the_named_folder_itself(empty_places: Places) -> None:
-    write(empty_places.own)
+def test_files_may_lie_in_the_named_folder_itself(empty_folders: DataFolders) -> None:
+    write(empty_folders.own)
     assert_holds()
 
 
-def test_an_incomplete_folder_is_passed_over(empty_places: Places) -> None:
-    write(empty_places.debian / "fashion-mnist", seed=1)
-    write(empty_places.own / "fashion-mnist", seed=0)
-    (empty_places.own / "fashion-mnist" / "t10k-labels-idx1-ubyte.gz").unlink()
+def test_an_incomplete_folder_is_passed_over(empty_folders: DataFolders) -> None:
+    write(empty_folders.debian / "fashion-mnist", seed=1)
+    write(empty_folders.own / "fashion-mnist", seed=0)
+    (empty_folders.own / "fashion-mnist" / "t10k-labels-idx1-ubyte.gz").unlink()
     assert_holds(seed=1)
 
 
 @pytest.fixture
-def on_the_web(empty_places: Places, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def on_the_web(empty_folders: DataFolders, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fashion_mnist, "SITE", site.url)
     monkeypatch.setattr(fashion_mnist, "CHECKSUMS", write(site.folder))
-    assert not empty_places.downloads.exists()
+    assert not empty_folders.downloads.exists()
 
 
 @pytest.mark.usefixtures("on_the_web")
@@ -91,9 +91,9 @@ def test_what_is_nowhere_is_fetched_once(site: Site) -> None:
 
 
 @pytest.mark.usefixtures("on_the_web")
-def test_only_what_is_missing_is_fetched(empty_places: Places, site: Site) -> None:
-    write(empty_places.downloads / "fashion-mnist")
-    (empty_places.downloads / "fashion-mnist" / "t10k-labels-idx1-ubyte.gz").unlink()
+def test_only_what_is_missing_is_fetched(empty_folders: DataFolders, site: Site) -> None:
+    write(empty_folders.downloads / "fashion-mnist")
+    (empty_folders.downloads / "fashion-mnist" / "t10k-labels-idx1-ubyte.gz").unlink()
     assert_holds()
     assert site.requests == ["/t10k-labels-idx1-ubyte.gz"]
 
@@ -105,22 +105,22 @@ def test_other_headers_of_the_same_content_do(site: Site) -> None:
 
 
 @pytest.mark.usefixtures("on_the_web")
-def test_a_wrong_checksum_keeps_nothing(empty_places: Places, site: Site) -> None:
+def test_a_wrong_checksum_keeps_nothing(empty_folders: DataFolders, site: Site) -> None:
     write(site.folder, seed=1)
     with pytest.raises(DataError, match=r"checksum \w{12}… instead of \w{12}…"):
         fashion_mnist.load("train")
-    assert list((empty_places.downloads / "fashion-mnist").glob("*.gz")) == []
+    assert list((empty_folders.downloads / "fashion-mnist").glob("*.gz")) == []
 
 
 def test_debians_package_is_the_second_way(
-    empty_places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    empty_folders: DataFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A real package, and an `apt-get download` that brings it."""
     dpkg_deb = shutil.which("dpkg-deb", path="/usr/bin:/bin")
     if dpkg_deb is None:
         pytest.skip("no dpkg-deb on this machine")
     package = tmp_path / "package"
-    checksums = write(package / str(empty_places.debian / "fashion-mnist").lstrip("/"))
+    checksums = write(package / str(empty_folders.debian / "fashion-mnist").lstrip("/"))
     (package / "DEBIAN").mkdir()
     fields = {"Package": "dataset-fashion-mnist", "Version": "1", "Architecture": "all", "Maintainer": "me <a@b.c>"}
     control = "".join(f"{name}: {value}\n" for name, value in fields.items()) + "Description: pictures\n"
@@ -131,20 +131,20 @@ def test_debians_package_is_the_second_way(
     apt_get = tmp_path / "bin" / "apt-get"
     apt_get.write_text(f'#!/bin/sh\n[ "$*" = "download dataset-fashion-mnist" ] && cp {tmp_path}/dataset.deb .\n')
     apt_get.chmod(0o755)
-    monkeypatch.setattr(fashion_mnist, "DEBIAN", empty_places.debian)
+    monkeypatch.setattr(fashion_mnist, "DEBIAN", empty_folders.debian)
     monkeypatch.setattr(fashion_mnist, "SITE", "http://127.0.0.1:1")
     monkeypatch.setattr(fashion_mnist, "CHECKSUMS", checksums)
-    assert not (empty_places.debian).exists()
+    assert not (empty_folders.debian).exists()
     assert_holds()
 
 
 def test_what_is_nowhere_and_not_to_be_had_comes_with_the_ways(
-    empty_places: Places, monkeypatch: pytest.MonkeyPatch
+    empty_folders: DataFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fashion_mnist, "SITE", "http://127.0.0.1:1")
     with pytest.raises(DataError) as caught:
         fashion_mnist.load("train")
-    for place in (empty_places.own, empty_places.debian, empty_places.downloads):
+    for place in (empty_folders.own, empty_folders.debian, empty_folders.downloads):
         assert str(place / "fashion-mnist") in caught.value.message
     assert "http://127.0.0.1:1/train-images-idx3-ubyte.gz: " in caught.value.message
     assert "apt-get is not on this machine" in caught.value.message
@@ -174,22 +174,22 @@ def flipped(content: bytes) -> bytes:
         pytest.param(flipped, id="flipped"),
     ],
 )
-def test_damaged_files_are_named(empty_places: Places, part: str, how: Callable[[bytes], bytes]) -> None:
-    write(empty_places.own / "fashion-mnist")
-    path = empty_places.own / "fashion-mnist" / f"train-{part}-ubyte.gz"
+def test_damaged_files_are_named(empty_folders: DataFolders, part: str, how: Callable[[bytes], bytes]) -> None:
+    write(empty_folders.own / "fashion-mnist")
+    path = empty_folders.own / "fashion-mnist" / f"train-{part}-ubyte.gz"
     path.write_bytes(how(path.read_bytes()))
     with pytest.raises(DataError) as caught:
         fashion_mnist.load("train")
-    assert str(empty_places.own) in caught.value.message
+    assert str(empty_folders.own) in caught.value.message
     assert "damaged (" in caught.value.message
     assert caught.value.remedy == "replace it, or remove it to have it fetched"
 
 
 def test_the_real_pictures_are_normalised_by_their_own_mean(
-    recorded_data: Callable[[str], Path], empty_places: Places, monkeypatch: pytest.MonkeyPatch
+    recorded_data: Callable[[str], Path], empty_folders: DataFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SWEEPER_DATA", str(recorded_data("fashion-mnist").parent))
-    assert not empty_places.cache.exists()
+    assert not empty_folders.cache.exists()
     found = fashion_mnist.load("test")
     assert np.bincount(found.targets).tolist() == [1000] * 10
     assert found.inputs.mean() / 255 == pytest.approx(found.mean[0], abs=0.002)

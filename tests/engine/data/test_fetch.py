@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from engine.data.fetch import FetchError, check, digest, download, from_debian_package, locked
-from tests.engine.data.conftest import Places, Site
+from tests.engine.data.conftest import DataFolders, Site
 
-pytestmark = pytest.mark.usefixtures("empty_places")
+pytestmark = pytest.mark.usefixtures("empty_folders")
 CONTENT = b"some pictures" * 1000
 SHA = hashlib.sha256(CONTENT).hexdigest()
 
@@ -113,11 +113,11 @@ def test_without_apt_there_is_no_package(tmp_path: Path) -> None:
         from_debian_package("dataset", "/usr/share", tmp_path, {})
 
 
-def test_an_apt_that_fails_says_why(empty_places: Places, tmp_path: Path) -> None:
+def test_an_apt_that_fails_says_why(empty_folders: DataFolders, tmp_path: Path) -> None:
     """Also the second try, with package lists of our own."""
     program = tmp_path / "no-programs" / "apt-get"
     program.parent.mkdir()
     program.write_text('#!/bin/sh\necho "E: no $*" >&2\nexit 100\n')
     program.chmod(0o755)
     with pytest.raises(FetchError, match=r"apt-get .* update: E: no -oDir::State::Lists=.* update"):
-        from_debian_package("dataset", "/usr/share", empty_places.own, {})
+        from_debian_package("dataset", "/usr/share", empty_folders.own, {})

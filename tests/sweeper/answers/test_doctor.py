@@ -86,7 +86,7 @@ def test_a_store_that_is_none() -> None:
 def test_absent_data_is_told_and_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SWEEPER_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("engine.data.places.DEBIAN", tmp_path / "debian")
+    monkeypatch.setattr("engine.data.folders.DEBIAN", tmp_path / "debian")
     found = {finding.name: finding for finding in check_data("")}
     assert isinstance(found["data cifar10"], Finding)
     assert found["data cifar10"].status == found["data fashion-mnist"].status == "absent"

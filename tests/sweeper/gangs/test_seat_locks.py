@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.cores import VARIABLE, bind
-from sweeper.gangs.seat_locks import Places, SeatLocks
+from sweeper.gangs.seat_locks import SeatLocks, TakenSeats
 from sweeper.gangs.seats import Seats
 
 
@@ -19,9 +19,9 @@ def pool(folder: Path, cores: int = 4, gpus: tuple[str, ...] = ()) -> SeatLocks:
     return SeatLocks(range(cores), gpus, {}, folder)
 
 
-def given(places: Places | None) -> tuple[int, ...]:
-    assert places is not None
-    return places.cores
+def given(taken: TakenSeats | None) -> tuple[int, ...]:
+    assert taken is not None
+    return taken.cores
 
 
 def test_no_core_is_given_twice_also_not_by_another_pool(tmp_path: Path) -> None:
@@ -40,11 +40,11 @@ def test_who_may_share_waits_for_nobody(tmp_path: Path) -> None:
     ours, theirs = (pool(tmp_path, 2, ("0",)) for _ in range(2))
     assert theirs.take(Seats(1, 1))
     assert ours.take(Seats(2, 1)) is None
-    places = ours.take(Seats(2, 1), share=True)
-    assert places is not None
-    assert (places.cores, places.gpus, places.locked, places.shared) == ((), ("0",), (), True)
-    ours.give_back(places)
-    assert theirs.take(Seats(1)) == Places((1,), (), ("core-1",))
+    taken = ours.take(Seats(2, 1), share=True)
+    assert taken is not None
+    assert (taken.cores, taken.gpus, taken.locked, taken.shared) == ((), ("0",), (), True)
+    ours.give_back(taken)
+    assert theirs.take(Seats(1)) == TakenSeats((1,), (), ("core-1",))
 
 
 def test_whoever_is_shared_with_can_tell_during_it_and_after(tmp_path: Path) -> None:
@@ -66,10 +66,10 @@ def test_whoever_is_shared_with_can_tell_during_it_and_after(tmp_path: Path) -> 
 def test_more_gangs_than_cores_of_ones_own_sit_anywhere_and_share(tmp_path: Path) -> None:
     ours = pool(tmp_path, 2)
     assert given(ours.take(Seats(2))) == (0, 1)
-    places = ours.take(Seats(2))
-    assert places is not None
-    assert (places.cores, places.locked, places.shared) == ((), (), True)
-    assert SeatLocks((), None, {}, tmp_path).take(Seats(2)) == Places()  # whose cores nobody knows
+    taken = ours.take(Seats(2))
+    assert taken is not None
+    assert (taken.cores, taken.locked, taken.shared) == ((), (), True)
+    assert SeatLocks((), None, {}, tmp_path).take(Seats(2)) == TakenSeats()  # whose cores nobody knows
 
 
 def test_a_gpu_is_the_same_by_any_name(tmp_path: Path) -> None:
@@ -122,9 +122,9 @@ os.kill(os.getpid(), 9)
 
 def test_a_folder_that_cannot_be_used_means_no_cores(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert pool(tmp_path / "file", 1).take(Seats(1)) == Places((), (), ())
+    assert pool(tmp_path / "file", 1).take(Seats(1)) == TakenSeats((), (), ())
     (tmp_path / "core-0.lock").symlink_to(tmp_path / "elsewhere")
-    assert pool(tmp_path, 1).take(Seats(1)) == Places((), (), ())
+    assert pool(tmp_path, 1).take(Seats(1)) == TakenSeats((), (), ())
     assert not (tmp_path / "elsewhere").exists()
 
 

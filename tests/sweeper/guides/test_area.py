@@ -13,7 +13,7 @@ import pytest
 from benchmarks.recorded import RecordedTrial, Sweep, grid_winners, read_recorded, replay
 from benchmarks.search import parameters_of, prune_area, prune_forecast, share, synthetic
 from sweeper.guides import AreaGuide, Guide
-from sweeper.guides.forecast import ForecastGuide
+from sweeper.guides.forecast_guide import ForecastGuide
 from sweeper.guides.order import BestFirst
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint
@@ -198,7 +198,7 @@ def test_what_comes_later_is_put_in_order_by_what_was_known() -> None:
     assert ordered.index("1-16-0.1") < ordered.index("1-256-0.2")
 
 
-def test_names_and_lacking_values_have_places_too() -> None:
+def test_names_and_lacking_values_have_coordinates_too() -> None:
     trials: dict[str, dict[str, Any]] = {
         "a": {"workers": 1, "exchange.method": "ring", "momentum": 0.0},
         "b": {"workers": 1, "exchange.method": "nccl", "momentum": 0.9},
@@ -255,9 +255,9 @@ def test_forecasts_go_on_when_trials_of_other_kinds_and_ranges_are_added() -> No
     }
     guide.ordered(new)
     assert isinstance(guide, ForecastGuide)
-    places = guide._points_of()
-    assert len({places[trial] for trial in new}) == 4
-    assert not {places[trial] for trial in new} & {places[trial] for trial in sweep}
+    coordinates = guide._coordinates_of_all()
+    assert len({coordinates[trial] for trial in new}) == 4
+    assert not {coordinates[trial] for trial in new} & {coordinates[trial] for trial in sweep}
     for trial in new:
         guide.begin(trial, 100, None)
         for n in range(1, 101):

@@ -66,7 +66,7 @@ def test_far_from_all_that_is_known_a_forecast_is_unsure() -> None:
     assert far.mean.deviation > 0.2
 
 
-def test_few_curves_make_no_forecast_and_equal_places_count_once() -> None:
+def test_few_curves_make_no_forecast_and_equal_points_count_once() -> None:
     level = level_of(falling(0.5)[:10])
     assert level
     assert learnt(PACES[:3]).rest([0.5], 4, level) is None
@@ -100,8 +100,8 @@ def candidate(trial: str, points: Sequence[LossPoint]) -> Candidate:
 
 def pruner(threshold: float | None = 0.6, risk: float = 0.01, noise: float = 0.02, total: int = 20) -> ForecastPruner:
     """Knows ten curves of paces up to 1, the fastest of which is the one to beat."""
-    places = {f"t{n}": [n / 10] for n in range(total)} | {"new": [0.55], "fast": [1.0]}
-    made = ForecastPruner(AreaBound(threshold, "seconds", ("workers",)), risk=risk, places=places)
+    coordinates = {f"t{n}": [n / 10] for n in range(total)} | {"new": [0.55], "fast": [1.0]}
+    made = ForecastPruner(AreaBound(threshold, "seconds", ("workers",)), risk=risk, coordinates=coordinates)
     for number, pace in enumerate(PACES):
         points = points_of(falling(pace, noise, number))
         made.completed(candidate(f"t{number + 1}", points))
@@ -155,7 +155,7 @@ def test_the_chances_of_all_that_is_stopped_stay_within_the_risk() -> None:
     made = pruner(total=200)
     stopped = 0
     for number in range(11, 150):
-        made.places = {**made.places, f"t{number}": [0.3 + 0.6 * number / 150]}
+        made.coordinates = {**made.coordinates, f"t{number}": [0.3 + 0.6 * number / 150]}
         points = points_of(falling(0.3 + 0.6 * number / 150, 0.02, number))
         stopped += stopped_at(made, f"t{number}", points) is not None
         made.ended(f"t{number}", ())

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.recorded import RecordedTrial, grid_winners, replay
 from benchmarks.rivals import by_optuna
 from benchmarks.search import parameters_of, synthetic
-from sweeper.guides.loss import LossGuide
+from sweeper.guides.loss_guide import LossGuide
 from sweeper.guides.loss_pruner import Behind, OptunaPruner
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate

@@ -13,7 +13,7 @@ from benchmarks.recorded import RecordedTrial, grid_winners, read_recorded, repl
 from benchmarks.search import parameters_of, prune_area, prune_forecast, share
 from sweeper.guides.base import Enough, Guide
 from sweeper.guides.shared_curves import SharedCurves
-from sweeper.plan.equivalence import Place
+from sweeper.plan.equivalence import Equivalence
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
 from sweeper.ranking.curve import LossPoint
@@ -69,8 +69,8 @@ def test_a_recorded_sweep_keeps_its_winners_for_a_twelfth(recorded_data: Callabl
     assert found.spent < 0.08 * sum(one.seconds for one in sweep.values())
 
 
-PLACES = {"a": Place("x", "fast", 2), "b": Place("x", "slow", 1), "c": Place(None, "slow", 1)}
-WAITING = {name: {"workers": place.workers} for name, place in PLACES.items()}
+EQUIVALENCES = {"a": Equivalence("x", "fast", 2), "b": Equivalence("x", "slow", 1), "c": Equivalence(None, "slow", 1)}
+WAITING = {name: {"workers": place.workers} for name, place in EQUIVALENCES.items()}
 
 
 def points(pace: float, count: int = 8, loss: float = 1.0) -> list[LossPoint]:
@@ -78,7 +78,7 @@ def points(pace: float, count: int = 8, loss: float = 1.0) -> list[LossPoint]:
 
 
 def ended(trial: str, curve: list[LossPoint], state: TrialState = TrialState.COMPLETED) -> Candidate:
-    return RecordedTrial({"workers": PLACES[trial].workers}, curve).candidate(trial, state=state)
+    return RecordedTrial({"workers": EQUIVALENCES[trial].workers}, curve).candidate(trial, state=state)
 
 
 def run(guide: SharedCurves, trial: str, curve: list[LossPoint]) -> int | None:
@@ -88,7 +88,7 @@ def run(guide: SharedCurves, trial: str, curve: list[LossPoint]) -> int | None:
 
 
 def sharing(curves: dict[str, list[LossPoint]] | None = None) -> SharedCurves:
-    return SharedCurves(Guide(), "seconds", PLACES, lambda trial: (curves or {}).get(trial, []))
+    return SharedCurves(Guide(), "seconds", EQUIVALENCES, lambda trial: (curves or {}).get(trial, []))
 
 
 def rest(*without: str) -> dict[str, dict[str, int]]:
@@ -123,7 +123,7 @@ def test_while_steps_are_uneven_a_trial_is_timed_for_longer() -> None:
 
 def test_where_the_run_fails_or_is_cancelled_the_next_of_its_class_runs() -> None:
     guide = sharing({"a": points(0.5), "b": points(2.0)})
-    for trial in PLACES:
+    for trial in EQUIVALENCES:
         guide.recall(trial)
     assert guide.ordered(WAITING) == ["a", "c"]
     run(guide, "a", points(0.5, 3))

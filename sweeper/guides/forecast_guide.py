@@ -8,7 +8,7 @@ from typing import Any
 from sweeper.guides.area import AreaGuide, apart, bound_for
 from sweeper.guides.base import GuideAround, has_ended_with
 from sweeper.guides.forecast_pruner import ForecastPruner
-from sweeper.guides.order import places_of
+from sweeper.guides.order import coordinates_of
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
 from sweeper.ranking.area_bound import Verdict
@@ -41,22 +41,22 @@ class ForecastGuide(GuideAround):
         self._trials, self._curve_of, self._shared = dict(trials), curve_of, shared
         self._seeded = gives_seeds(repeats)
         bound = bound_for(threshold, over, group_by, floor, repeats=repeats, rate=rate)
-        self._forecast = ForecastPruner(bound, risk=risk, places=self._points_of())
+        self._forecast = ForecastPruner(bound, risk=risk, coordinates=self._coordinates_of_all())
         inner = AreaGuide(trials, threshold, over, group_by, repeats=repeats, rate=rate, pruner=self._forecast)
         super().__init__(inner, inner.over)
         self._known: set[str] = set()
         self._stopped: set[str] = set()
 
-    def _points_of(self) -> dict[str, tuple[float, ...]]:
+    def _coordinates_of_all(self) -> dict[str, tuple[float, ...]]:
         without = (WORKERS, "batch_size") if self._shared else ()
-        places = places_of(list(apart(self._trials, seeded=self._seeded).values()), without)
-        return {trial: tuple(place) for trial, place in zip(self._trials, places.tolist(), strict=True)}
+        coordinates = coordinates_of(list(apart(self._trials, seeded=self._seeded).values()), without)
+        return {trial: tuple(point) for trial, point in zip(self._trials, coordinates.tolist(), strict=True)}
 
     def ordered(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """The most workers first, whose trials are short and teach for the others; else as `AreaGuide.ordered`."""
         if not waiting.keys() <= self._trials.keys():
             self._trials |= waiting  # the sweep was extended
-            self._forecast.place_anew(self._points_of())
+            self._forecast.move(self._coordinates_of_all())
         by_workers = sorted(waiting, key=lambda trial: -waiting[trial].get(WORKERS, 1))
         return super().ordered({trial: waiting[trial] for trial in by_workers})
 
