@@ -166,7 +166,7 @@ class _ServiceSource:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._copied: Any = None  # the states of the trials when the copy was made
+        self._copied: Any = None  # what the trials had come to when the copy was made
         self._store: Store | None = None
         self._forget = ExitStack()  # closes the copy, and removes its folder
 
@@ -188,8 +188,9 @@ class _ServiceSource:
         from sweeper.store import open_store
         from sweeper.store.archives import restore
 
-        states = self._client.find(sweep_id)["states"]
-        if self._store is not None and states == self._copied and not states.get("running"):
+        found = [(one["trial"], one["state"], one["attempt"], one["points"]) for one in self._client.trials(sweep_id)]
+        running = any(state == "running" for _, state, _, _ in found)
+        if self._store is not None and found == self._copied and not running:
             return self._store
         with ExitStack() as made:
             folder = made.enter_context(tempfile.TemporaryDirectory(prefix="sweeper-copy-"))
@@ -201,7 +202,7 @@ class _ServiceSource:
             file.unlink()
             kept = made.pop_all()
         self._forget.close()
-        self._copied, self._store, self._forget = states, store, kept
+        self._copied, self._store, self._forget = found, store, kept
         return store
 
 
