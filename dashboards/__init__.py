@@ -1,1 +1,1 @@
-"""What people look at: tables of a sweep, figures drawn from them, and the `plot` command."""
+"""The figures of a sweep, the pages and the API of the service, and the commands `plot` and `serve`."""

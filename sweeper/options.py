@@ -42,7 +42,7 @@ def overrides_option(function: Function) -> Function:
         "overrides",
         multiple=True,
         metavar="FIELD=VALUE",
-        help="Override a field of the spec, such as trial.images=10240; repeatable.",
+        help="Override a field of the spec, for example trial.images=10240; repeatable.",
     )(function)
 
 
@@ -56,7 +56,7 @@ def oversubscribed_option(function: Function) -> Function:
     return click.option(
         "--oversubscribed",
         is_flag=True,
-        help="Rank over seconds also the trials whose ranks shared cores or GPUs.",
+        help="Also rank trials over seconds whose ranks shared cores or GPUs.",
     )(function)
 
 

@@ -1,1 +1,1 @@
-"""What every answer of the service shares: JSON, the one shape of errors, and lists page by page."""
+"""Shared by all answers of the service: JSON, the one shape of errors, and paging."""

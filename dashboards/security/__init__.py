@@ -1,1 +1,1 @@
-"""Who may ask the service for what, and how much of it."""
+"""Access to the service: tokens, sessions, and how much each client may ask for."""

@@ -1,1 +1,1 @@
-"""What a person is told about sweeps, as plain values: the same for the command line, the API, the pages and Python."""
+"""The answers about a sweep, as plain values that the command line, the API, the pages and Python share."""

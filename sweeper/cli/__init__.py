@@ -1,1 +1,1 @@
-"""The command line: one command a file, each parses, makes one call of the library, and formats the answer."""
+"""The command line: one file for each command, which parses, makes one call of the library and prints the answer."""

@@ -20,7 +20,7 @@ from sweeper.store import open_store
 @click.command()
 @click.argument("sweep")
 @click.option("--sample", default=3, show_default=True, metavar="N", help="Derived trials to train.")
-@click.option("--seed", default=0, show_default=True, help="By which they are drawn.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the draw.")
 @execution_options
 @store_option
 @json_option

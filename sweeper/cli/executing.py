@@ -33,13 +33,13 @@ def execution_options(function: Callable[..., None]) -> Callable[..., None]:
     sharing = click.option(
         "--oversubscribe",
         is_flag=True,
-        help="Let ranks share cores or GPUs where these are too few, or other sweeps have them; such trials are "
-        "marked, and not ranked over seconds.",
+        help="Let ranks share cores or GPUs if there are too few, or other sweeps hold them; such trials are marked "
+        "and not ranked over seconds.",
     )
     finish = click.option(
         "--finish-running",
         is_flag=True,
-        help="Interrupted, start no more and let the running trials end; interrupted again, end them.",
+        help="On an interrupt, start nothing new and let the running trials finish; on a second one, end them.",
     )
     address = click.option(
         "--ray-address", metavar="ADDRESS", help="Join this Ray cluster instead of starting a private Ray here."

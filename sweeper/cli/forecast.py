@@ -42,7 +42,9 @@ def _counts(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ..
     metavar="N,N",
     help="Worker counts to forecast; repeatable or separated by commas.",
 )
-@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Settings shown of each count.")
+@click.option(
+    "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Settings to show for each worker count."
+)
 @threshold_option
 @over_option
 @rate_option
@@ -62,7 +64,7 @@ def forecast(
 
     Takes the curves of equal global batch and rate from the measured worker counts, and a model of the step time that
     is fitted to them. It needs averaged gradients, a model without batch normalisation, and two measured worker
-    counts. Nothing is run; every figure is a prediction.
+    counts. It runs nothing; every figure is a prediction.
     """
     with closing(open_store(store_url, create=False)) as store:
         answer = forecast_answer(store, sweep, workers, threshold, over, rate=dollars_per_worker_hour, top=top)

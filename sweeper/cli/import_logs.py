@@ -49,7 +49,7 @@ _SHOWN_CHARACTERS = 80
     "experiments",
     multiple=True,
     metavar="NAME",
-    help="Of an MLflow store only this experiment, by name or id; repeatable; default: all that have runs.",
+    help="Import only this experiment of an MLflow store, by name or id; repeatable; default: all that have runs.",
 )
 @click.option(
     "--loss-key",

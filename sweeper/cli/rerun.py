@@ -16,7 +16,7 @@ from sweeper.store import open_store
 
 @click.command()
 @click.argument("sweep")
-@click.option("--failed", is_flag=True, help="The trials that failed; the only kind that can be rerun.")
+@click.option("--failed", is_flag=True, help="Rerun the trials that failed; no others can be rerun.")
 @execution_options
 @store_option
 @json_option

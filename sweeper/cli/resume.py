@@ -20,8 +20,8 @@ from sweeper.store import open_store
 def resume(sweep: str, execution: Execution, store_url: str, as_json: bool) -> None:
     """Run what is left of a sweep.
 
-    That is every trial that waits, and every trial whose scheduler has died. Ended trials are not run again. Several
-    schedulers can share one sweep, each trial once: start this beside another.
+    That is every trial that waits, and every trial whose scheduler has died. Ended trials are not run again. To share
+    a sweep, run this several times at once, also on other machines: each trial still runs once.
     """
     with closing(open_store(store_url, create=False)) as store:
         found = store.sweeps.find(sweep)

@@ -17,7 +17,7 @@ from sweeper.store import open_store
 @click.command()
 @click.argument("spec_path", metavar="SPEC", type=click.Path(path_type=Path))
 @overrides_option
-@click.option("--again", is_flag=True, help="Make a new sweep also where the store has one of the same spec.")
+@click.option("--again", is_flag=True, help="Make a new sweep even if the store has one of the same spec.")
 @execution_options
 @store_option
 @json_option

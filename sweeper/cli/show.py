@@ -27,7 +27,7 @@ _EXPLAINED_IF_KNOWN = ("pending", "cancelled")
     type=click.Choice(ORDERS),
     default="area",
     show_default=True,
-    help="Smallest area or minimum loss first, those without one last; or the order of the plan.",
+    help="Smallest area or smallest minimum loss first, or the order of the plan.",
 )
 @rate_option
 @store_option

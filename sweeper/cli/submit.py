@@ -18,7 +18,7 @@ from sweeper.spec.file import load_spec
 @click.argument("spec_path", metavar="SPEC", type=click.Path(path_type=Path))
 @overrides_option
 @click.option(
-    "--key", metavar="KEY", help="Submitted again under the same key, it is the same sweep; default: a new key."
+    "--key", metavar="KEY", help="Submitting again under the same key gives the same sweep; default: a new key."
 )
 @server_options(required=True)
 @json_option

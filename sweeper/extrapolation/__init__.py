@@ -1,4 +1,4 @@
-"""What worker counts that nobody has run would come to: curves by global batch times a model of the time of steps.
+"""Predictions for worker counts that nobody has run: loss curves by global batch, and a model of the step time.
 
 With gradients averaged, W workers of batch B learn step by step what one of W times B does, and a step takes as long
 whatever the rate. So the area over seconds is the area over steps of the curve of global batch and rate, times the

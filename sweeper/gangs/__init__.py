@@ -1,4 +1,4 @@
-"""Running MPI jobs: launchers, gangs, and the executors that seat them."""
+"""MPI jobs: launched, kept warm for the next trial, seated on cores and GPUs, and ended."""
 
 from __future__ import annotations
 

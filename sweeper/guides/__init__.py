@@ -1,4 +1,4 @@
-"""Which trial to run next."""
+"""Guides decide which trial runs next and which one stops early: area bound, forecast, pruners, race, searches."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The exact area bound for people who sweep with other tools; each module needs its tool, and nothing loads them."""
+"""The exact area bound for users of Optuna and Ray Tune; each module needs its tool, and nothing here imports them."""

@@ -1,4 +1,4 @@
-"""Loss curves from other people's programs: readers of log files, one a file, and the import of what they read."""
+"""Import and export: loss logs, other programs' stores, and the formats that keep a whole sweep."""
 
 from sweeper.interchange.base import Ignored, Keys
 from sweeper.interchange.importing import LoggedTrial, read_trials, store_trials

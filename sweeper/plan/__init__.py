@@ -1,4 +1,4 @@
-"""From a spec to its trials, the same list for the same spec; states of trials; which trials are equivalent."""
+"""From a spec to its trials, always the same list; the states of a trial; equivalent trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who wins: curve and area, qualifying, ranking, repeats, confidence, cost, and the exact bound; pure functions."""
+"""Ranking, as pure functions: curves and areas, qualifying, repeats, confidence, cost and the exact bound."""
 
 from __future__ import annotations
 

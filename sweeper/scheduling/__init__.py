@@ -1,1 +1,1 @@
-"""Running a sweep: the scheduler decides which trial starts and when, and records what they report."""
+"""Running a sweep: the scheduler decides which trial starts and when, and records what the trials report."""

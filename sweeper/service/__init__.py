@@ -1,4 +1,4 @@
-"""The service behind `sweeper serve`: takes sweeps, and has each run by a scheduler in a process of its own."""
+"""The service behind `sweeper serve`: it accepts sweeps and runs each one in a scheduler process of its own."""
 
 from sweeper.service.policy import Policy
 from sweeper.service.runner import Runner

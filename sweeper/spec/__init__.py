@@ -1,4 +1,4 @@
-"""What a user may write: the spec as pydantic models, its axes and points, its file, and the wording of refusals."""
+"""The spec that users write: pydantic models, axes and points, the file, and the wording of its errors."""
 
 from __future__ import annotations
 

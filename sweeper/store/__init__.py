@@ -1,4 +1,4 @@
-"""Where sweeps, trials and curves are kept: SQLite by default, PostgreSQL for many writers."""
+"""The database of sweeps, trials and curves: SQLite by default, PostgreSQL for many writers."""
 
 from sweeper.store.connection import is_missing
 from sweeper.store.records import (

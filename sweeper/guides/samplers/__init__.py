@@ -1,4 +1,4 @@
-"""Where the points of a sampled search come from: random and quasi-random ones, and studies of Optuna."""
+"""The points of a sampled search: random and quasi-random ones, and those of Optuna studies."""
 
 from __future__ import annotations
 
