@@ -55,7 +55,7 @@ _OF_POINT = ("attempt", "step", "images", "seconds", "loss")
 _OF_WINNER = ("area", "minimum_loss", "seconds", "images", "accuracy", "repeats")
 
 
-class Source(Protocol):
+class SweepSource(Protocol):
     """Where a `Sweep` reads: a store, or a service; each method raises the library's clear errors."""
 
     def status(self, reference: str) -> dict[str, Any]:
@@ -78,21 +78,21 @@ class StoreSource:
         self._store = store
 
     def status(self, reference: str) -> dict[str, Any]:
-        """See `Source.status`."""
+        """See `SweepSource.status`."""
         return sweep_answer(self._store.sweeps.find(reference))
 
     def trials(self, sweep_id: str) -> list[dict[str, Any]]:
-        """See `Source.trials`."""
+        """See `SweepSource.trials`."""
         return list(show_answer(self._store, sweep_id, "plan")["trials"])
 
     def best(self, sweep_id: str, **choices: Any) -> dict[str, Any]:
-        """See `Source.best`."""
+        """See `SweepSource.best`."""
         by, threshold, over = choices.get("by", ()), choices.get("threshold"), choices.get("over")
         shared, rate = choices.get("oversubscribed", False), choices.get("dollars_per_worker_hour")
         return best_answer(self._store, sweep_id, by or (), threshold, over, oversubscribed=shared, rate=rate)
 
     def store(self, _sweep_id: str) -> Store:
-        """See `Source.store`."""
+        """See `SweepSource.store`."""
         return self._store
 
 
@@ -103,7 +103,7 @@ class Sweep:
     dot before its name, as in the CSV export.
     """
 
-    def __init__(self, source: Source, reference: str) -> None:
+    def __init__(self, source: SweepSource, reference: str) -> None:
         """`reference` is an id, the beginning of one, a name, or "latest"; raises NotFoundError where it fits none."""
         self._source = source
         found = source.status(reference)

@@ -171,19 +171,19 @@ class _ServiceSource:
         self._forget = ExitStack()  # closes the copy, and removes its folder
 
     def status(self, reference: str) -> dict[str, Any]:
-        """See `sweeper.api.Source.status`."""
+        """See `sweeper.api.SweepSource.status`."""
         return self._client.find(reference)
 
     def trials(self, sweep_id: str) -> list[dict[str, Any]]:
-        """See `sweeper.api.Source.trials`."""
+        """See `sweeper.api.SweepSource.trials`."""
         return self._client.trials(sweep_id)
 
     def best(self, sweep_id: str, **choices: Any) -> dict[str, Any]:
-        """See `sweeper.api.Source.best`."""
+        """See `sweeper.api.SweepSource.best`."""
         return self._client.best(sweep_id, **choices)
 
     def store(self, sweep_id: str) -> Store:
-        """See `sweeper.api.Source.store`."""
+        """See `sweeper.api.SweepSource.store`."""
         from sweeper.interchange.formats import SWEEP_FORMATS
         from sweeper.store import open_store
         from sweeper.store.archives import restore

@@ -20,7 +20,7 @@ from sweeper.spec.axes import WORKERS
 from sweeper.spec.repeats import Race, gives_seeds
 
 
-class AreaPruner(Protocol):
+class TrialStopper(Protocol):
     """What stops trials by their areas, as `AreaBound` says; a guide calls it from the scheduler's thread."""
 
     def plan(self, trials: Mapping[str, Mapping[str, Any]]) -> None:
@@ -80,7 +80,7 @@ class AreaGuide(Guide):
         *,
         repeats: int | Race = 1,
         rate: float | None = None,
-        pruner: AreaPruner | None = None,
+        pruner: TrialStopper | None = None,
     ) -> None:
         self.over, self._rate, self._seeded = stored_axis(over), rate, gives_seeds(repeats)
         self._trials, self._threshold, self._group_by = dict(trials), threshold, tuple(group_by)

@@ -13,7 +13,7 @@ import optuna
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, SuccessiveHalvingPruner
 from optuna.trial import TrialState as State
 
-from sweeper.integrations.optuna_logging import quiet_optuna
+from sweeper.integrations.optuna import quiet_optuna
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
 from sweeper.ranking.curve import LossPoint

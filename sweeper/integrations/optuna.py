@@ -17,7 +17,8 @@ All trials train for the same images, and losses are at least zero. Where the ax
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import optuna
 from optuna.pruners import BasePruner
@@ -108,3 +109,14 @@ class AreaPruner(BasePruner):
 
 def _points(trial: FrozenTrial) -> list[LossPoint]:
     return [LossPoint(step, None, float(step), loss) for step, loss in sorted(trial.intermediate_values.items())]
+
+
+@contextmanager
+def quiet_optuna() -> Iterator[None]:
+    """Without what Optuna says of each study."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)

@@ -1,10 +1,10 @@
 """Import and export: loss logs, other programs' stores, and the formats that keep a whole sweep."""
 
-from sweeper.interchange.base import Ignored, Keys
 from sweeper.interchange.importing import LoggedTrial, read_trials, store_trials
-from sweeper.interchange.log import LossLog, read_log
+from sweeper.interchange.logs.base import Ignored, Keys
+from sweeper.interchange.logs.log import LossLog, read_log
+from sweeper.interchange.logs.recognition import FORMATS
 from sweeper.interchange.parameters import trial_parameters
-from sweeper.interchange.recognition import FORMATS
 
 __all__ = [
     "FORMATS",

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sweeper.errors import SpecError
-from sweeper.interchange.base import Keys
-from sweeper.interchange.log import LossLog, read_log
+from sweeper.interchange.logs.base import Keys
+from sweeper.interchange.logs.log import LossLog, read_log
 from sweeper.interchange.parameters import trial_parameters
 from sweeper.ranking.curve import CurveSummary, summarize
 from sweeper.spec.sweep_name import LATEST, LONGEST, checked_name, is_unshown

@@ -21,7 +21,7 @@ from optuna.trial import create_trial
 
 from sweeper.guides.samplers.grouped import GPInContext, TPEInContext
 from sweeper.guides.samplers.points import Point
-from sweeper.integrations.optuna_logging import quiet_optuna
+from sweeper.integrations.optuna import quiet_optuna
 from sweeper.spec.dimensions import Choices, Dimension
 from sweeper.spec.search import Search
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from sweeper.interchange.base import Keys
 from sweeper.interchange.formats.base import IncomingSweep
+from sweeper.interchange.logs.base import Keys
 
 
 @dataclass(frozen=True)

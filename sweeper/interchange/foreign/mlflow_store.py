@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from sweeper.errors import DocumentError, LogFormatError
-from sweeper.interchange.column_names import find_name
 from sweeper.interchange.foreign.base import ForeignOptions
 from sweeper.interchange.foreign.recorded import RecordedRun, Value, new_sweep, trials_of
 from sweeper.interchange.formats.base import IncomingSweep
+from sweeper.interchange.logs.column_names import find_name
 from sweeper.interchange.sqlite_file import has_tables, open_read_only
 from sweeper.plan.trial import TrialState
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from sweeper.errors import LogFormatError
-from sweeper.interchange.base import Line, Row
-from sweeper.interchange.column_names import find_name
 from sweeper.interchange.foreign.base import ForeignOptions
 from sweeper.interchange.foreign.known_names import accuracy_name, own_parameters, test_loss_name
 from sweeper.interchange.importing import shown_name
-from sweeper.interchange.log import curve_points, in_order
+from sweeper.interchange.logs.base import Line, Row
+from sweeper.interchange.logs.column_names import find_name
+from sweeper.interchange.logs.log import curve_points, in_order
 from sweeper.interchange.parameters import named_parameters
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize

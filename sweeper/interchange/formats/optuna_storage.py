@@ -74,7 +74,7 @@ def _make_studies(archive: Archive, path: Path) -> dict[Group, int]:
     from optuna.storages import RDBStorage
     from optuna.study import StudyDirection
 
-    from sweeper.integrations.optuna_logging import quiet_optuna
+    from sweeper.integrations.optuna import quiet_optuna
 
     sweep = archive.sweep
     with tempfile.TemporaryDirectory() as folder, quiet_optuna():

@@ -13,8 +13,8 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from torch.utils.tensorboard import SummaryWriter
 
 from sweeper.errors import DocumentError, LogFormatError
-from sweeper.interchange.base import Keys
 from sweeper.interchange.foreign import ForeignOptions
+from sweeper.interchange.logs.base import Keys
 from sweeper.interchange.sources import ImportedSweep, find_source, store_sweeps
 from sweeper.plan.trial import TrialState
 from sweeper.store import Store, open_store

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sweeper.errors import DocumentError, LogFormatError, SpecError
-from sweeper.interchange.base import Keys
 from sweeper.interchange.foreign import ForeignOptions
+from sweeper.interchange.logs.base import Keys
 from sweeper.interchange.sources import ImportedSweep, find_source, store_sweeps
 from sweeper.plan.trial import TrialState
 from sweeper.store import EvaluationRecord, Store, open_store

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sweeper.interchange.base import Keys, Line, LogReader
-from sweeper.interchange.columns import ColumnsReader
-from sweeper.interchange.csv_table import CsvReader
-from sweeper.interchange.json_lines import JsonLinesReader
-from sweeper.interchange.key_values import KeyValuesReader
+from sweeper.interchange.logs.base import Keys, Line, LogReader
+from sweeper.interchange.logs.columns import ColumnsReader
+from sweeper.interchange.logs.csv_lines import CsvReader
+from sweeper.interchange.logs.json_lines import JsonLinesReader
+from sweeper.interchange.logs.key_values import KeyValuesReader
 
 # Where several read a file equally well the first is right: a table of two columns, say, is CSV if it has a header.
 READERS: tuple[LogReader, ...] = (JsonLinesReader(), KeyValuesReader(), CsvReader(), ColumnsReader())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sweeper.interchange.base import Keys, Line
-from sweeper.interchange.recognition import recognize
-from tests.sweeper.interchange.test_readers import WRITERS, lines_of
+from sweeper.interchange.logs.base import Keys, Line
+from sweeper.interchange.logs.recognition import recognize
+from tests.sweeper.interchange.logs.test_readers import WRITERS, lines_of
 
 POINTS = [(1, 0.25, 2.5), (2, 0.5, 2.0), (3, 0.75, 1.5)]
 NUMBERS = ["0.25 2.5", "0.5 2.0"]

@@ -6,8 +6,8 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from sweeper.interchange.base import Ignored, Keys, Line, Reading
-from sweeper.interchange.column_names import find_curve_columns, read_named
+from sweeper.interchange.logs.base import Ignored, Keys, Line, Reading
+from sweeper.interchange.logs.column_names import find_curve_columns, read_named
 from sweeper.interchange.numbers import parse_number
 
 _DELIMITERS = (",", "\t", ";", " ")

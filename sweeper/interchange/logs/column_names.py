@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from sweeper.interchange.base import Ignored, Keys, Line, Reading, Row
+from sweeper.interchange.logs.base import Ignored, Keys, Line, Reading, Row
 from sweeper.interchange.numbers import parse_number, parse_optional, parse_seconds
 
 # Usual names in the order of preference, as `_plain` writes them.

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sweeper.errors import LogFormatError
-from sweeper.interchange.base import Ignored, Keys, Line, Row
+from sweeper.interchange.logs.base import Ignored, Keys, Line, Row
+from sweeper.interchange.logs.recognition import FORMATS, recognize
+from sweeper.interchange.logs.refusals import explain_no_curve, explain_no_names
 from sweeper.interchange.numbers import whole_numbers
-from sweeper.interchange.recognition import FORMATS, recognize
-from sweeper.interchange.refusals import explain_no_curve, explain_no_names
 from sweeper.ranking.curve import LossPoint
 
 # No training takes thirty years: larger seconds are a clock's, counted from 1970.

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeper.interchange.base import Ignored, Keys, Line, LogReader, Reading, Row
-from sweeper.interchange.columns import ColumnsReader
-from sweeper.interchange.recognition import FORMATS, READERS
+from sweeper.interchange.logs.base import Ignored, Keys, Line, LogReader, Reading, Row
+from sweeper.interchange.logs.columns import ColumnsReader
+from sweeper.interchange.logs.recognition import FORMATS, READERS
 
 Point = tuple[int, float, float]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from sweeper.interchange.base import Keys, Line, Reading
-from sweeper.interchange.column_names import read_named
+from sweeper.interchange.logs.base import Keys, Line, Reading
+from sweeper.interchange.logs.column_names import read_named
 
 _SEPARATOR = re.compile(r"[,;\t]")
 

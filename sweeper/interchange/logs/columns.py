@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sweeper.interchange.base import Ignored, Keys, Line, Reading, Row
+from sweeper.interchange.logs.base import Ignored, Keys, Line, Reading, Row
 from sweeper.interchange.numbers import parse_number, parse_seconds
 
 _SEPARATOR = re.compile(r"\s*,\s*|\s+")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from sweeper.interchange.base import Keys, Line, Reading
-from sweeper.interchange.column_names import read_named
+from sweeper.interchange.logs.base import Keys, Line, Reading
+from sweeper.interchange.logs.column_names import read_named
 
 
 class JsonLinesReader:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sweeper.errors import LogFormatError
-from sweeper.interchange.base import Keys, Line, LogReader, Reading
-from sweeper.interchange.column_names import USUAL_NAMES, find_name
+from sweeper.interchange.logs.base import Keys, Line, LogReader, Reading
+from sweeper.interchange.logs.column_names import USUAL_NAMES, find_name
+from sweeper.interchange.logs.recognition import READERS
 from sweeper.interchange.numbers import shorten
-from sweeper.interchange.recognition import READERS
 
 _SHOWN_NAMES = 20
 
