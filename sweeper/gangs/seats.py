@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Capacity:
 
     hosts: tuple[Seats, ...]
 
-    @property
+    @cached_property
     def total(self) -> Seats:
         """All hosts together."""
         return sum(self.hosts, Seats(0))
@@ -65,11 +66,12 @@ class SeatLedger:
     def __init__(self, capacity: Capacity) -> None:
         self.capacity = capacity
         self._held: dict[Hashable, Seats] = {}
+        self._taken = Seats(0)  # the sum of these: a scheduler asks for it once for each trial that waits
 
     @property
     def free(self) -> Seats:
         """What nobody holds; below zero where capacity has shrunk under its holders."""
-        return self.capacity.total - sum(self._held.values(), Seats(0))
+        return self.capacity.total - self._taken
 
     def has_room(self, need: Seats) -> bool:
         """Whether so many seats are free, on all hosts together."""
@@ -77,8 +79,10 @@ class SeatLedger:
 
     def hold(self, holder: Hashable, seats: Seats) -> None:
         """Seats for a holder, in place of those that it holds."""
+        self.release(holder)
         self._held[holder] = seats
+        self._taken += seats
 
     def release(self, holder: Hashable) -> None:
         """All seats of a holder, if it holds any."""
-        self._held.pop(holder, None)
+        self._taken -= self._held.pop(holder, Seats(0))

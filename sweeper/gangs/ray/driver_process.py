@@ -47,8 +47,22 @@ class DriverProcess:
         self._ended = ""  # why, once the process has
         self._lock = threading.Lock()  # over the three above
         self._writing = threading.Lock()
+        try:
+            self._process = self._begun(place)
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+        try:
+            self._reader = threading.Thread(target=self._read, name="Ray's driver", daemon=True)
+            self._reader.start()
+            self._first(_CONNECTING, _START_S)
+        except BaseException:  # an interrupt as well: nobody else would end it
+            self.close()
+            raise
+
+    def _begun(self, place: str | Capacity) -> subprocess.Popen[str]:
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
+            return subprocess.Popen(
                 [sys.executable, "-m", "sweeper.gangs.ray.driver", "--folder", str(self._folder), *_options(place)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -58,13 +72,6 @@ class DriverProcess:
                 encoding="utf-8",
                 start_new_session=True,
             )
-        try:
-            self._reader = threading.Thread(target=self._read, name="Ray's driver", daemon=True)
-            self._reader.start()
-            self._first(_CONNECTING, _START_S)
-        except BaseException:  # an interrupt as well: nobody else would end it
-            self.close()
-            raise
 
     def call(self, method: str, *arguments: Any, limit_s: float) -> Any:
         """The one value of a method of `sweeper.gangs.ray.driver.Gangs`.

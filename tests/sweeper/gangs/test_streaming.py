@@ -135,13 +135,13 @@ def side_by_side(folder: Path, cores: int, share: bool = False) -> list[SeatedEx
     return [SeatedExecutor(cores, pool=SeatLocks(range(cores), None, None, folder), share=share) for _ in range(2)]
 
 
-def until_an_end(executor: SeatedExecutor) -> list[JobEvent]:
-    """All events up to the first end."""
+def until_an_end(executor: SeatedExecutor, ends: int = 1) -> list[JobEvent]:
+    """All events up to the first end, or to so many."""
     seen: list[JobEvent] = []
 
     def ended() -> bool:
         seen.extend(executor.events(0.05))
-        return any(isinstance(happened.event, Ended) for happened in seen)
+        return sum(isinstance(happened.event, Ended) for happened in seen) >= ends
 
     assert eventually(ended)
     return seen
@@ -250,6 +250,6 @@ def test_who_may_share_waits_for_the_seats_of_a_gang_that_is_leaving(tmp_path: P
         executor.begin(name, 1)
         executor.going[name].set()
     threading.Timer(0.5, executor.leave.set).start()  # the idle gang takes a while to end
-    seen = [*until_an_end(executor), *until_an_end(executor)]
+    seen = until_an_end(executor, ends=2)
     assert [e.shared for e in seen if isinstance(e.event, Ready)] == [False, False]
     executor.close()
