@@ -18,7 +18,7 @@ def forecast_rows(sweep: Sweep, threshold: float | None) -> Iterator[Row]:
         name = f"forecast of {check.workers} workers from {', '.join(map(str, check.others))}"
         for whose, errors in (("best", check.errors), ("predicted best", check.chosen_errors)):
             yield from _errors(f"{name}, the {len(errors)} {whose}", errors)
-        yield from _standing(name, check)
+        yield from _coverage_and_winner(name, check)
 
 
 def _errors(name: str, errors: Sequence[float]) -> Iterator[Row]:
@@ -29,7 +29,7 @@ def _errors(name: str, errors: Sequence[float]) -> Iterator[Row]:
         yield Row(f"{name}: worst error of the area", worst, "", "", None, None, len(sizes), 0.0, used)
 
 
-def _standing(name: str, check: CountCheck) -> Iterator[Row]:
+def _coverage_and_winner(name: str, check: CountCheck) -> Iterator[Row]:
     count, used = len(check.errors) + check.unpredicted, versions("scipy", "scikit-learn")
     yield Row(f"{name}: areas within 95 %", check.within, "", "all", count, check.within / count, count, 0.0, used)
     if check.regret is not None:
