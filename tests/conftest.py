@@ -11,6 +11,9 @@ from hypothesis import settings
 
 from sweeper.gangs.seat_locks import VARIABLE
 
+# Several processes of tests share the cores: with a thread for each core, each would wait for the others' threads.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # No test says how long anything takes.
 settings.register_profile("sweeper", deadline=None, max_examples=60)
 settings.load_profile("sweeper")

@@ -17,6 +17,7 @@ from benchmarks.sweeping import End, overhead
 ROW = {"name", "value", "unit", "baseline", "baseline_value", "ratio", "n", "spread", "hardware", "versions"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("area", ["cuda_ext", "engine", "exchange", "gangs", "live", "pages", "store"])
 def test_a_quick_benchmark_writes_its_rows(area: str, tmp_path: Path) -> None:
     file = tmp_path / "rows.json"

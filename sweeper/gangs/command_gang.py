@@ -66,11 +66,12 @@ class CommandGang:
         self._reports = Reports(job.trial_id)
         self._up = self._stopped = self._over = False
         self._failure: Failed | None = None
+        self._watchdog: Watchdog | None = None
 
     def run(self, job: Job) -> Iterator[JobEvent]:
         """Run the command; its events as they come, ending with Ended or Failed, after which nothing of it is left."""
         # The signal by which our own ranks tell where they are would end a program that does not know of it.
-        watchdog = Watchdog(job.limit_s, job.stall_s, list, self._mpi.end)
+        watchdog = self._watchdog = Watchdog(job.limit_s, job.stall_s, list, self._mpi.end)
         with watchdog.watching():
             for line in self._mpi.lines():
                 for event in self._heard(line):
@@ -142,7 +143,8 @@ class CommandGang:
             self._up = True
             for report in self._early:
                 yield from self._heard_of_training(report)
-        if said.get("code") and not self._failure:
+        # Ranks that the watchdog has ended fail for that.
+        if said.get("code") and not self._failure and not (self._watchdog and self._watchdog.reason):
             self._failure = self._failed(said)
             self._end_soon(_LAST_WORDS_S)
         elif self._codes() == [0] * self._job.workers:

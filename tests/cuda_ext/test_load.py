@@ -107,6 +107,7 @@ def test_many_ranks_that_start_at_once_build_nothing(package: Path) -> None:
     assert state() == before
 
 
+@pytest.mark.long
 def test_a_killed_build_leaves_the_operators_as_they_were_and_does_not_hinder_the_next(package: Path) -> None:
     before = (package / artifact.LIBRARY).read_bytes()
     environment = {**os.environ, "PYTHONPATH": str(package.parent)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,6 +17,18 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         sys.stderr.write(f"rank {MPI.COMM_WORLD.rank}: {report.nodeid}\n{report.longreprtext}\n")
         sys.stderr.flush()
         MPI.COMM_WORLD.Abort(1)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Where ranks say how many tests they passed: their lines on the screen are mixed with each other's."""
+    parser.addoption("--counts", type=Path, help="a folder for a file a rank with the number of tests passed")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """This rank's file."""
+    folder = session.config.getoption("--counts", None)
+    if folder is not None:
+        (folder / str(MPI.COMM_WORLD.rank)).write_text(str(session.testscollected - session.testsfailed))
 
 
 @pytest.fixture(autouse=True)

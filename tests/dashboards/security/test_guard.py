@@ -198,7 +198,7 @@ def test_a_failure_inside_is_told_without_its_details(store: Store, monkeypatch:
     def broken(*_: object) -> None:
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr(Store, "sweeps", broken)
+    monkeypatch.setattr(store.sweeps, "all", broken)
     answer = client_of(store, UNLIMITED).get("/api/v1/sweeps")
     assert "secret" not in refused(answer, 500, "internal")
 

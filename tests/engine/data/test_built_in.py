@@ -17,7 +17,7 @@ from engine.errors import DataError
         ("digits", "test", 300, (1, 32, 32), 10),
         ("synthetic", "train", 10_240, (3, 32, 32), 10),
         ("synthetic", "test", 2_048, (3, 32, 32), 10),
-        ("synthetic-224", "train", 1_024, (3, 224, 224), 10),
+        pytest.param("synthetic-224", "train", 1_024, (3, 224, 224), 10, marks=pytest.mark.long),
         ("synthetic-224", "test", 256, (3, 224, 224), 10),
         ("step-function", "train", 10_240, (1,), 1),
         ("step-function", "test", 2_048, (1,), 1),

@@ -33,7 +33,7 @@ for step in range(5):
 """
 
 
-@pytest.mark.parametrize("executor", ["ray", "local"])
+@pytest.mark.parametrize("executor", [pytest.param("ray", marks=pytest.mark.long), "local"])
 def test_a_program_is_swept_and_ranked(executor: str, spec: Path, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     process = begin("run", str(spec), "--executor", executor, "--json")

@@ -19,7 +19,7 @@ from tests.sweeper.cli.commands import begin
 SPEC = """
 name: small
 trial: {model: neuron, data: step-function, images: 3200, points: 10}
-space: {workers: [1, 2], batch_size: [16, 32, 64], learning_rate: [0.05, 0.1]}
+space: {workers: [1, 2], batch_size: [16, 32, 64], learning_rate: [0.1]}
 objective: {threshold: 10}
 """
 

@@ -62,8 +62,17 @@ def test_a_sweep_runs_to_its_end_and_the_areas_are_those_of_its_points(
     assert eventually(lambda: not others(tmp_path))
 
 
-@pytest.mark.parametrize("executor", ["ray", "local"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("number", "executor"),
+    [
+        (signal.SIGINT, "ray"),
+        (signal.SIGINT, "local"),
+        (signal.SIGTERM, "local"),
+        (signal.SIGHUP, "local"),
+        pytest.param(signal.SIGTERM, "ray", marks=pytest.mark.long),
+        pytest.param(signal.SIGHUP, "ray", marks=pytest.mark.long),
+    ],
+)
 def test_an_interrupt_leaves_no_process_and_a_store_that_lists_what_was_done(
     executor: str, number: signal.Signals, spec: Path, tmp_path: Path
 ) -> None:
@@ -85,7 +94,7 @@ def test_an_interrupt_leaves_no_process_and_a_store_that_lists_what_was_done(
     assert "pending: interrupted" in begin("show", "small").communicate()[0]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGKILL])
 def test_an_end_while_ray_starts_leaves_nothing(number: signal.Signals, spec: Path, tmp_path: Path) -> None:
     process = begin("run", str(spec))
     assert eventually(lambda: any("gcs_server" in name for name in names(tmp_path)), 60)
@@ -262,7 +271,7 @@ retries: 1
 """
 
 
-@pytest.mark.parametrize("executor", ["ray", "local"])
+@pytest.mark.parametrize("executor", [pytest.param("ray", marks=pytest.mark.long), "local"])
 def test_a_model_of_ones_own_that_dies_goes_on_from_its_checkpoint(executor: str, spec: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(OWN)
     spec.write_text(OWN_SPEC)

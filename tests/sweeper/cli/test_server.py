@@ -89,7 +89,7 @@ def test_a_server_that_ends_is_followed_by_one_that_goes_on(
     number_: signal.Signals, spec: Path, tmp_path: Path
 ) -> None:
     server = Serving()
-    long = ("--set", "trial.images=32000", "--set", "space.workers=[1]")
+    long = ("--set", "trial.images=640000", "--set", "space.workers=[1]")
     sweep_id = json.loads(told("submit", str(spec), "--server", server.url, *long, "--json")[0])["sweep"]
     assert eventually(lambda: number(tmp_path, "SELECT count(*) FROM loss_point") > 0, 60)
     server.end(number_)

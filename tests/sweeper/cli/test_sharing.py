@@ -34,7 +34,7 @@ sleep $1
 
 
 @pytest.mark.skipif(CORES > 16, reason="starts a rank a core, and one more")
-@pytest.mark.parametrize("executor", ["ray", "local"])
+@pytest.mark.parametrize("executor", [pytest.param("ray", marks=pytest.mark.long), "local"])
 def test_more_workers_than_cores_run_where_it_is_asked_for_and_are_not_ranked_by_their_times(
     executor: str, spec: Path, tmp_path: Path
 ) -> None:

@@ -117,6 +117,7 @@ def test_a_recorded_sweep_keeps_its_winners_for_less(recorded_data: Callable[[st
         assert found.spent < most * whole
 
 
+@pytest.mark.long
 def test_forecasts_keep_a_recorded_sweeps_winners_for_much_less(recorded_data: Callable[[str], Path]) -> None:
     sweep = read_recorded(recorded_data("recorded-sweep"))
     whole = sum(one.seconds for one in sweep.values())

@@ -62,6 +62,7 @@ def test_with_shared_curves_the_winners_are_the_grids_for_less(together: int) ->
         assert spent["area"] <= spent["none"] + 1e-9
 
 
+@pytest.mark.long
 def test_a_recorded_sweep_keeps_its_winners_for_a_twelfth(recorded_data: Callable[[str], Path]) -> None:
     sweep = read_recorded(recorded_data("recorded-sweep"))
     found = replay(sweep, share(sweep, 1.5, prune_forecast), 1.5, 4, seed=1)
