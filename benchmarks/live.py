@@ -126,9 +126,9 @@ async def look(address: str, sweep_id: str, pages: int) -> None:
 
 def schedule(url: str, sweep_id: str, at_once: int) -> None:
     """Run a sweep of one-worker trials, so many at once, whatever the machine has."""
-    from sweeper.answers.live_view import make_view
     from sweeper.gangs.local import LocalExecutor
     from sweeper.gangs.seats import Capacity, Seats
+    from sweeper.live_view import make_view
     from sweeper.scheduling.scheduler import Scheduler
 
     with contextlib.closing(open_store(url)) as store:

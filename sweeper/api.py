@@ -70,12 +70,15 @@ class SweepSource(Protocol):
     def store(self, sweep_id: str) -> Store:
         """A store that has the sweep with its curves; of a service a copy."""
 
+    def close(self) -> None:
+        """Give back what was opened for this source alone."""
+
 
 class StoreSource:
-    """A store as a source."""
+    """A store as a source; `owned` where nobody else closes it."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, *, owned: bool = False) -> None:
+        self._store, self._owned = store, owned
 
     def status(self, reference: str) -> dict[str, Any]:
         """See `SweepSource.status`."""
@@ -94,6 +97,11 @@ class StoreSource:
     def store(self, _sweep_id: str) -> Store:
         """See `SweepSource.store`."""
         return self._store
+
+    def close(self) -> None:
+        """See `SweepSource.close`."""
+        if self._owned:
+            self._store.close()
 
 
 class Sweep:
@@ -219,6 +227,16 @@ class Sweep:
             raise FigureError(f"{name}: unknown option {min(unknown)!r}", "see `help(sweeper.api.Sweep.figure)`")
         return draw(self._source.store(self.id), self.id, name, **options)
 
+    def close(self) -> None:
+        """Close what was opened for this sweep alone: the store of `sweeper.run`, or the copy of a service's sweep."""
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def __repr__(self) -> str:
         found = self._source.status(self.id)
         return f"<Sweep {self.name} ({self.id}): {found['state']}, {found['ended']} of {found['trials']} trials ended>"
@@ -315,9 +333,9 @@ def run(
     Raises:
         SpecError, SeatingError, LaunchError, RepeatedError, StoreError: what `sweeper run` would say.
     """
-    from sweeper.answers.live_view import in_notebook_or_terminal, silent
     from sweeper.execution import Execution, prepare_sweep, run_sweep
     from sweeper.gangs import EXECUTORS
+    from sweeper.live_view import in_notebook_or_terminal, silent
     from sweeper.spec import SweepSpec, parse_spec
     from sweeper.spec.file import load_spec
 
@@ -335,7 +353,7 @@ def run(
     audience = in_notebook_or_terminal() if progress else silent()
     try:
         found = run_sweep(opened, prepared, execution, audience, again=again)
-        return Sweep(StoreSource(opened), found.id)
+        return Sweep(StoreSource(opened, owned=True), found.id)
     except BaseException:  # an interrupt too
         opened.close()
         raise

@@ -205,6 +205,11 @@ class _ServiceSource:
         self._copied, self._store, self._forget = found, store, kept
         return store
 
+    def close(self) -> None:
+        """See `sweeper.api.SweepSource.close`."""
+        self._forget.close()
+        self._copied, self._store = None, None
+
 
 def _as_error(content: Mapping[str, str]) -> SweeperError:
     """The error that a service answered with, as its own library raised it."""

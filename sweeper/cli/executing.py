@@ -9,10 +9,10 @@ import click
 from rich.console import Console
 
 from sweeper.answers.best import best_answer
-from sweeper.answers.live_view import on_console
 from sweeper.cli.best import print_groups
 from sweeper.execution import Execution
 from sweeper.gangs import EXECUTORS
+from sweeper.live_view import on_console
 from sweeper.options import print_json
 from sweeper.plan.trial import TrialState
 from sweeper.scheduling.observer import Audience

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from engine.errors import ClearError
 from engine.parent import die_with_parent
-from sweeper.answers.live_view import on_console
 from sweeper.execution import Execution, resume_sweep
+from sweeper.live_view import on_console
 from sweeper.service.policy import INTERRUPTED, NOTED, POLICY_VARIABLE, STORE_VARIABLE, Policy
 from sweeper.store import Store, open_store
 
