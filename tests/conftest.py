@@ -19,6 +19,33 @@ settings.register_profile("sweeper", deadline=None, max_examples=60)
 settings.load_profile("sweeper")
 
 
+# Files whose tests start many processes: several workers that begin with these end at about the same time.
+STARTS_MANY = (
+    "sweeper/cli/test_run.py",
+    "sweeper/cli/test_server.py",
+    "sweeper/gangs/ray/test_executor.py",
+    "contracts/test_executors.py",
+    "sweeper/cli/test_lifecycle.py",
+    "sweeper/cli/test_commands_as_trials.py",
+    "sweeper/cli/test_sharing.py",
+    "sweeper/cli/test_reuse.py",
+    "test_parallel.py",
+    "test_notebook.py",
+    "contracts/test_store_restart.py",
+    "dashboards/pages/test_end_to_end.py",
+    "engine/test_failing_rank.py",
+    "sweeper/guides/test_sampled.py",
+    "sweeper/cli/test_search.py",
+    "cuda_ext/test_load.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest first; for the rest the order stays."""
+    ranks = {str(Path(__file__).parent / name): rank for rank, name in enumerate(STARTS_MANY)}
+    items.sort(key=lambda item: ranks.get(str(item.path), len(ranks)))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_seats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test waits for what other sweeps of the machine have, nor they for what a test has."""
