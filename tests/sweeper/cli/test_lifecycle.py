@@ -17,7 +17,7 @@ from tests.sweeper.cli.commands import number as number_of
 
 SPEC = """
 name: small
-trial: {model: neuron, data: step-function, images: 64000, batch_size: 16, points: 20}
+trial: {model: neuron, data: step-function, images: 32000, batch_size: 16, points: 20}
 space:
   learning_rate: [0.1, 0.2, 0.3, 0.4]
   workers: [1, 2]
@@ -61,7 +61,7 @@ def ends(tmp_path: Path) -> list[tuple[Any, ...]]:
     return rows(tmp_path, "SELECT state, attempt FROM trial ORDER BY position")
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_resume_runs_what_is_left_and_nothing_twice(number: signal.Signals, spec: Path, tmp_path: Path) -> None:
     process = begin("run", str(spec), "--executor", "local")
     assert eventually(reaches(tmp_path, "SELECT count(*) > 1 FROM trial WHERE state = 'completed'"), 120)

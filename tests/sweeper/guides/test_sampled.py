@@ -73,7 +73,7 @@ METHODS = ["tpe", "gp", "cma-es", {"method": "tpe", "study": "shared"}, {"method
 @pytest.mark.parametrize("method", METHODS)
 def test_each_group_gets_its_share_of_different_points_and_comes_near_the_best(method: Any) -> None:
     name = method if isinstance(method, str) else method["method"]
-    number = {"gp": 16, "cma-es": 80}.get(name, 40)  # the first takes a second for each, the last learns late
+    number = {"gp": 24, "cma-es": 80}.get(name, 40)  # the first takes a second for each, the last learns late
     spec = searched(method, number)
     trials = search(spec)
     assert len(trials) == len({trial.key for trial in trials}) == number
