@@ -34,7 +34,7 @@ def area_figure() -> Figure:
     figure = Figure(figsize=(7.2, 2.6), layout="constrained")
     axes = figure.subplots()
     for name, (floor, pace, end, colour) in CURVES.items():
-        seconds = np.linspace(0, end, 200)
+        seconds = np.linspace(0, end, 80)
         losses = floor + (2.3 - floor) * np.exp(-pace * seconds)
         axes.plot(seconds, losses, color=colour, linewidth=2, label=name)
         axes.fill_between(seconds, losses, color=colour, alpha=0.15, linewidth=0)
@@ -63,7 +63,7 @@ def photograph(store: str, sweep_id: str, path: Path) -> None:
         assert found, "the server does not come up"
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            page = browser.new_page(viewport={"width": 1200, "height": 1000})
+            page = browser.new_page(viewport={"width": 1320, "height": 940})
             page.goto(f"{found[1]}/sweeps/{sweep_id}")
             page.locator(".plots[aria-busy=false]").first.wait_for(timeout=60_000)
             page.wait_for_timeout(1000)  # Plotly's own transitions
