@@ -37,12 +37,12 @@ def routes(store: Store, policy: Policy, runner: Runner | None) -> APIRouter:
     """The routes of sweeps."""
     routes = APIRouter(tags=["sweeps"], default_response_class=JsonAnswer)
     _add_questions(routes, store, runner)
+    _add_results(routes, store)
     _add_changes(routes, store, policy, runner)
     return routes
 
 
 def _add_questions(routes: APIRouter, store: Store, runner: Runner | None) -> None:
-
     @routes.get("/sweeps", response_model=documented.SweepsAnswer, responses=errors())
     def list_sweeps(
         page: Number = 1,
@@ -74,6 +74,8 @@ def _add_questions(routes: APIRouter, store: Store, runner: Runner | None) -> No
         shown, paging = paged(chosen, page, per_page)
         return JsonAnswer({**answer, "trials": shown, **paging})
 
+
+def _add_results(routes: APIRouter, store: Store) -> None:
     @routes.get("/sweeps/{sweep}/best", response_model=documented.BestAnswer, responses=errors())
     def best_of_sweep(
         sweep: Reference,
