@@ -53,12 +53,12 @@ lint: env
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-# Two at a time: tests of one file stay together, since they share what they have started.
+# Several at a time, since many wait for processes; tests of one file stay together and share what they have started.
 test: env
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
 test-long: env
-	$(BIN)/python -m pytest -m long
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m long
 
 ci: lint test
 
