@@ -43,9 +43,11 @@ demo: $(VENV)/installed
 	$(BIN)/sweeper run $(SWEEP) --again
 	@echo
 	@echo figures:
-	@$(BIN)/sweeper plot heatmap latest -o figures/quickstart-heatmap.png
-	@$(BIN)/sweeper plot histogram latest -o figures/quickstart-histogram.png
-	@$(BIN)/sweeper plot curves latest -o figures/quickstart-curves.png
+	@$(BIN)/sweeper plot heatmap quickstart -o figures/quickstart-heatmap.png
+	@$(BIN)/sweeper plot histogram quickstart -o figures/quickstart-histogram.png
+	@$(BIN)/sweeper plot curves quickstart -o figures/quickstart-curves.png
+	@echo
+	@echo "to use the commands: . $(VENV)/bin/activate"
 
 lint: env
 	$(BIN)/ruff check .

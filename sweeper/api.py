@@ -13,8 +13,10 @@ same objects for the sweeps of a service.
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -184,7 +186,7 @@ class Sweep:
 
     def best(
         self,
-        by: Sequence[str] | None = None,
+        by: str | Sequence[str] | None = None,
         threshold: float | None = None,
         over: str | None = None,
         *,
@@ -197,7 +199,7 @@ class Sweep:
         other parameters, area, minimum_loss, seconds, images, accuracy, repeats.
 
         Args:
-            by: parameters that make the groups; the sweep's own by default.
+            by: the parameter or parameters that make the groups; the sweep's own by default.
             threshold: a loss that a curve must reach to qualify; the sweep's own by default.
             over: axis of the area, "seconds", "images", "steps" or "dollars"; the sweep's own by default.
             oversubscribed: rank over seconds also the trials whose ranks shared cores or GPUs.
@@ -206,6 +208,7 @@ class Sweep:
         Raises:
             SpecError: a parameter, an axis or a threshold that cannot be used.
         """
+        by = [by] if isinstance(by, str) else by
         choices = {"by": list(by) if by else None, "threshold": threshold, "over": over}
         price = {"dollars_per_worker_hour": dollars_per_worker_hour}
         answer = self._source.best(self.id, **choices, **price, oversubscribed=oversubscribed)
@@ -225,7 +228,10 @@ class Sweep:
         draw: Callable[..., Figure] = next(iter(found)).load()
         if unknown := options.keys() - {"threshold", "over", "dollars_per_worker_hour", "oversubscribed"}:
             raise FigureError(f"{name}: unknown option {min(unknown)!r}", "see `help(sweeper.api.Sweep.figure)`")
-        return draw(self._source.store(self.id), self.id, name, **options)
+        drawn = draw(self._source.store(self.id), self.id, name, **options)
+        # Notebooks show by themselves only figures of pyplot, which keeps every figure that it has made.
+        drawn._repr_png_ = partial(_as_png, drawn)  # type: ignore[attr-defined]
+        return drawn
 
     def close(self) -> None:
         """Close what was opened for this sweep alone: the store of `sweeper.run`, or the copy of a service's sweep."""
@@ -357,6 +363,12 @@ def run(
     except BaseException:  # an interrupt too
         opened.close()
         raise
+
+
+def _as_png(figure: Figure) -> bytes:
+    content = io.BytesIO()
+    figure.savefig(content, format="png")
+    return content.getvalue()
 
 
 def _url(given: str | Path | None) -> str:

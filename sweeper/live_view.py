@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 from rich.console import Console, Group
@@ -29,11 +30,9 @@ class View(Observer, AbstractContextManager[Any], Protocol):
 
 def make_view(console: Console, sweep: SweepRecord, trials: Sequence[TrialRecord]) -> View:
     """The view that suits the console: live on a terminal, lines elsewhere."""
-    return (
-        LiveView(console, sweep, trials)
-        if console.is_terminal or console.is_jupyter
-        else LineView(console, sweep, trials)
-    )
+    # In a notebook rich redraws a cell with ipywidgets, and shows nothing without.
+    redrawn = console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
+    return LiveView(console, sweep, trials) if redrawn else LineView(console, sweep, trials)
 
 
 def on_console(console: Console) -> Audience:

@@ -42,8 +42,9 @@ def report(*, loss: SupportsFloat, step: SupportsIndex | None = None, images: Su
     Raises:
         TypeError: a loss that is no number, or a step or images that are no whole numbers.
     """
+    detach = getattr(loss, "detach", None)  # torch warns of a number from a tensor that still has its graph
     try:
-        number = float(loss)
+        number = float(loss if detach is None else detach())
     except (TypeError, ValueError):
         raise TypeError(f"sweeper.report: loss={loss!r} is no number") from None
     _say(

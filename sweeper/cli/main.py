@@ -77,6 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except ClearError as error:
         code = _report(error.kind, error.message, error.remedy, as_json)
+    except click.exceptions.NoArgsIsHelpError as error:  # a group of commands without one of them
+        click.echo(error.format_message(), err=True)
+        code = 2
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "sweeper"
         code = _report("usage", error.format_message(), f"see `{where} --help`", as_json, code=2)

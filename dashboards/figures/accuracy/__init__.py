@@ -15,7 +15,7 @@ class Accuracy(Figure[AccuracyTable]):
     """See `dashboards.figures.base.Figure`."""
 
     name = "accuracy"
-    help = "Accuracy on the test set of the best trial of each worker count."
+    help = "Accuracy on the test set over time, of the best trials."
     title = "Accuracy"
     description = "accuracy on the test set of the best trial of each group"
     of_chosen = True

@@ -15,7 +15,7 @@ class Comparing(Figure[Comparison]):
     """See `dashboards.figures.base.Figure`."""
 
     name = "comparison"
-    help = "Areas of SWEEP against those of FIRST: the difference in each cell, for before and after."
+    help = "Areas of two sweeps: the difference in each cell."
     title = "Difference of areas"
     description = "share by which the area of the second is larger or smaller than that of the first, in each cell"
     command = "compare"

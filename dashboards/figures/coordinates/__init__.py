@@ -19,7 +19,7 @@ class Coordinates(Figure[CoordinateTable]):
     """See `dashboards.figures.base.Figure`."""
 
     name = "coordinates"
-    help = "All parameters that vary as parallel axes, a line for each trial."
+    help = "All varied parameters as parallel axes, a line per trial."
     title = "Parallel coordinates"
     description = "every parameter that varies, with area and minimum loss"
 

@@ -15,7 +15,7 @@ class Phases(Figure[PhaseTable]):
     """See `dashboards.figures.base.Figure`."""
 
     name = "phases"
-    help = "What the time of training went into, per worker count."
+    help = "What the training time went into, by worker count."
     title = "Phases"
     description = "what the time of training went into, by group"
 

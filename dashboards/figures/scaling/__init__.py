@@ -15,7 +15,7 @@ class Scaling(Figure[ScalingTable]):
     """See `dashboards.figures.base.Figure`."""
 
     name = "scaling"
-    help = "Throughput, parallel efficiency and time to threshold by worker count."
+    help = "Throughput, efficiency and time to threshold by workers."
     title = "Scaling"
     description = "throughput, parallel efficiency and time to the threshold by worker count"
 
