@@ -57,10 +57,10 @@ lint: env
 
 # Several at a time, since many wait for processes; tests of one file stay together and share what they have started.
 test: env
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-long: env
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile -m long
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder -m long
 
 ci: lint test
 
