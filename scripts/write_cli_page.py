@@ -40,12 +40,6 @@ def page() -> str:
         command = cli.get_command(context, name)
         assert command is not None
         parts += described(command, click.Context(command, info_name=name, parent=context))
-        if isinstance(command, click.Group):
-            for inner in command.list_commands(context):
-                within = command.get_command(context, inner)
-                assert within is not None
-                outer = click.Context(command, info_name=name, parent=context)
-                parts += described(within, click.Context(within, info_name=inner, parent=outer))
     return "\n".join(parts)
 
 
@@ -60,6 +54,9 @@ def described(command: click.Command, context: click.Context) -> Iterator[str]:
     if rows:
         yield "| option | meaning |\n| --- | --- |"
         yield "\n".join(f"| {_code(names)} | {_cell(text)} |" for names, text in rows) + "\n"
+    if isinstance(command, click.Group):
+        for name, inner in sorted(command.commands.items()):
+            yield from described(inner, click.Context(inner, info_name=name, parent=context))
 
 
 def _code(names: str) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -25,7 +25,7 @@ import pandas as pd
 
 from sweeper.answers.best import best_answer
 from sweeper.answers.sweeps import list_answer, show_answer, sweep_answer
-from sweeper.errors import FigureError, MissingPackageError, UsageError
+from sweeper.errors import FigureError, MissingPackageError, NotFoundError, UsageError
 from sweeper.store import Store, open_store
 from sweeper.store.store import DEFAULT_URL
 
@@ -258,8 +258,6 @@ class Sweep:
         return f"<p>{heading}{found['trials']} trials ended</p>{table.to_html(index=False)}{more}"
 
     def _chosen(self, trials: Iterable[str] | None) -> list[dict[str, Any]]:
-        from sweeper.errors import NotFoundError
-
         found = self._source.trials(self.id)
         if trials is None:
             return found
@@ -378,16 +376,21 @@ def _url(given: str | Path | None) -> str:
     return text if "://" in text else f"sqlite:///{text}"
 
 
+def _columns(parameters: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:
+    """Parameters under the names of their columns: one that is taken gets a dot before it, as in the CSV export."""
+    return {f".{name}" if name in taken else name: value for name, value in parameters.items()}
+
+
 def _parameters(trial: Mapping[str, Any], *others: str) -> dict[str, Any]:
     """A trial's parameters under the names of their columns; `others` are columns that not every table has."""
     taken = {"trial", "state", *_OF_POINT, *others}
-    return {f".{name}" if name in taken else name: value for name, value in trial["parameters"].items()}
+    return _columns(trial["parameters"], taken)
 
 
 def _trial_frame(trials: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     rows = [
         {name: trial[name] for name in _OF_TRIAL}
-        | {f".{n}" if n in _OF_TRIAL or n in _MEASURED else n: value for n, value in trial["parameters"].items()}
+        | _columns(trial["parameters"], {*_OF_TRIAL, *_MEASURED})
         | {name: trial[name] for name in _MEASURED}
         for trial in trials
     ]
@@ -400,7 +403,7 @@ def _group_row(group: Mapping[str, Any]) -> dict[str, Any]:
     row |= {"best_minimum_loss": group["best_minimum_loss"], "winner": winner and winner["trial"]}
     taken = {*row, *_OF_WINNER}
     parameters = winner["parameters"] if winner else {}
-    row |= {f".{n}" if n in taken else n: value for n, value in parameters.items() if n not in group["group"]}
+    row |= _columns({n: value for n, value in parameters.items() if n not in group["group"]}, taken)
     return row | {name: winner[name] if winner else None for name in _OF_WINNER}
 
 
