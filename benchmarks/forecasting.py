@@ -39,11 +39,10 @@ def _coverage_and_winner(name: str, check: CountCheck) -> Iterator[Row]:
 
 def recorded_runs(sweep: Sweep) -> list[Run]:
     """Recorded trials as forecasts take them."""
-    points = max(len(one.points) for one in sweep.values())
-    return [_run(one, points) for one in sweep.values()]
+    return [_run(one) for one in sweep.values()]
 
 
-def _run(one: RecordedTrial, points: int) -> Run:
+def _run(one: RecordedTrial) -> Run:
     summary, last = summarize(one.points), one.points[-1]
     assert last.images is not None
     parameters = {name: value for name, value in one.parameters.items() if name != "workers"}
@@ -53,7 +52,6 @@ def _run(one: RecordedTrial, points: int) -> Run:
         global_batch_size=None,
         learning_rate=parameters["learning_rate"],
         images=last.images,
-        points=points,
     )
     return Run(
         setting=setting,

@@ -35,7 +35,8 @@ def best_answer(
     repeats, settings compete: the winner has the smallest mean area (`sweeper.answers.certainty` has its fields, and
     those on how sure it is). At a `rate`, dollars per worker and hour, or the sweep's own, "cheapest" and "fastest" are
     given too. The winner's "accuracy" is as in `show_answer`. Of a group "oversubscribed" counts the completed trials
-    that are left out since their ranks shared cores or GPUs; `oversubscribed` ranks these, too. "in_doubt" has the
+    that are left out since their ranks shared cores or GPUs; `oversubscribed` ranks these, too. "unknown_origin" counts
+    the imported ones that are left out since nobody has said where their seconds begin. "in_doubt" has the
     pruned trials that might have won by what is asked for: the sweep's own axis, groups and threshold have stopped
     them, or a floor that losses have come below, or a pruner that looks at losses. "risk" is the chance that forecasts
     have cost a winner all the same.
@@ -64,6 +65,7 @@ def best_answer(
         "threshold": limit,
         "risk": prune.risk if prune.method == "forecast" else 0.0,
         **extremes_answer(store, sweep, limit, rate, repeats, oversubscribed=oversubscribed),
+        "unknown_origin": _of_unknown_origin(sweep, axis, trials),
         "groups": [_group(group, accuracies, repeats, settled=settled) for group in groups],
     }
 
@@ -94,6 +96,13 @@ def _group(group: Group, accuracies: Mapping[str, float], repeats: int | Race, *
         "runner_up": best[1] if best[1:] else None,
         **separation_answer(group, repeats),
     }
+
+
+def _of_unknown_origin(sweep: SweepRecord, axis: str, trials: Sequence[Candidate]) -> int:
+    if sweep.origin != "import" or axis in ("images", "steps"):
+        return 0
+    whole = (one for one in trials if one.complete and one.finite and one.seconds is not None)
+    return sum(one.area is None and not one.oversubscribed for one in whole)
 
 
 def _check_names(names: Sequence[str], trials: Sequence[Candidate], sweep: SweepRecord) -> None:

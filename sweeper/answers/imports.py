@@ -7,12 +7,15 @@ from typing import Any
 
 from sweeper.answers.sweeps import heading
 from sweeper.interchange.importing import LoggedTrial
+from sweeper.interchange.logs.origin import DecidedOrigin
 from sweeper.interchange.sources import ImportedSweep
 from sweeper.store import Store, TrialRecord
 
 
-def import_answer(store: Store, sweep_id: str, imported: Sequence[LoggedTrial]) -> dict[str, Any]:
-    """What an import stored: {"sweep", "name", "trials": [...]}, with an account of the lines of each file.
+def import_answer(
+    store: Store, sweep_id: str, imported: Sequence[LoggedTrial], origin: DecidedOrigin
+) -> dict[str, Any]:
+    """What an import stored: {"sweep", "name", "seconds_origin", "notes", "trials": [...]}, with an account of each.
 
     `ignored_lines` counts the lines that became no point: those that are no data and the `out_of_order` points.
     """
@@ -20,6 +23,8 @@ def import_answer(store: Store, sweep_id: str, imported: Sequence[LoggedTrial]) 
     stored = store.trials.of(sweep.id)
     return {
         **heading(sweep),
+        "seconds_origin": origin.origin.value,
+        "notes": origin.notes,
         "trials": [_imported(trial, logged) for trial, logged in zip(stored, imported, strict=True)],
     }
 

@@ -110,6 +110,11 @@ def print_groups(answer: Mapping[str, Any]) -> None:
             f"{untimed} oversubscribed trial{'s are' if untimed > 1 else ' is'} left out, whose ranks shared cores or "
             "GPUs; --oversubscribed ranks by their times all the same, --over images needs none."
         )
+    if unknown := answer.get("unknown_origin"):  # a service of an earlier version does not say
+        click.echo(
+            f"{unknown} imported trial{'s are' if unknown > 1 else ' is'} left out: nobody has said where their "
+            "seconds begin; import them again with --origin zero or --origin first, or rank --over steps."
+        )
     print_extremes(answer)
 
 

@@ -11,13 +11,13 @@ import click
 
 from sweeper.answers.imports import import_answer, sweep_import_answer
 from sweeper.errors import SpecError
-from sweeper.interchange import FORMATS, Ignored, Keys, LoggedTrial, read_trials, store_trials
+from sweeper.interchange import FORMATS, Ignored, Keys, LoggedTrial, Origin, read_trials, store_trials
 from sweeper.interchange.exporting import target_path
 from sweeper.interchange.foreign import RUNS_READERS, ForeignOptions
 from sweeper.interchange.formats import SWEEP_FORMATS
 from sweeper.interchange.sources import SweepSource, find_source, store_sweeps
 from sweeper.options import json_option, print_json, store_option
-from sweeper.store.store import Store, open_store
+from sweeper.store.store import open_store
 
 _SHOWN_LINES = 3
 _SHOWN_CHARACTERS = 80
@@ -58,6 +58,11 @@ _SHOWN_CHARACTERS = 80
     help="Column, key, metric or tag of the loss; default: loss, train_loss, training_loss.",
 )
 @click.option("--seconds-key", metavar="KEY", help="Column or key of the seconds; default: seconds, time, timestamp, …")
+@click.option(
+    "--origin",
+    type=click.Choice([origin.value for origin in Origin]),
+    help="Where the seconds of all logs begin: at zero, or at each log's first point; default: guessed from the times.",
+)
 @store_option
 @json_option
 def import_logs(
@@ -69,6 +74,7 @@ def import_logs(
     experiments: tuple[str, ...],
     loss_key: str | None,
     seconds_key: str | None,
+    origin: str | None,
     store_url: str,
     as_json: bool,
 ) -> None:
@@ -81,16 +87,16 @@ def import_logs(
     shown. Nothing is stored unless everything can be read.
     """
     keys = Keys(loss=loss_key, seconds=seconds_key)
-    options = ForeignOptions(keys, assignments, pattern, experiments)
+    options = ForeignOptions(keys, assignments, pattern, experiments, origin)
     # A database may be given by its URL, as it is to `sweeper export`.
     found = {path: find_source(path, format_name) for path in map(target_path, files)}
     sources = [source for source in found.values() if source is not None]
     logs = [path for path, source in found.items() if source is None]
     _check_options(sources, logs, options, name)
-    trials = read_trials(logs, assignments, pattern, _log_format(format_name), keys) if logs else []
+    trials, decided = read_trials(logs, assignments, pattern, _log_format(format_name), keys, origin)
     with closing(open_store(store_url)) as store:
         answers = sweep_import_answer(store_sweeps(store, sources, options, name))
-        answer = _store_logs(store, trials, name) if logs else None
+        answer = import_answer(store, store_trials(store, trials, name), trials, decided) if logs else None
     if as_json:
         print_json({"sweeps": [*answers, *([answer] if answer else [])]} if answers else answer)
         return
@@ -99,14 +105,16 @@ def import_logs(
     if answer:
         for trial, logged in zip(answer["trials"], trials, strict=True):
             _print_trial(trial, logged)
+        for note in answer["notes"]:
+            click.echo(note)
         _print_done(len(trials), answer)
 
 
 def _check_options(sources: list[SweepSource], logs: list[Path], options: ForeignOptions, name: str | None) -> None:
     exported = [source for source in sources if source.exported]
-    if exported and (options.assignments or options.pattern or options.keys.given):
-        message = "is an export, whose trials have their parameters and losses; leave out --set, --pattern and the keys"
-        raise SpecError([f"{exported[0].path}: {message}"])
+    if exported and (options.assignments or options.pattern or options.keys.given or options.origin):
+        message = "is an export, whose trials have their parameters and losses"
+        raise SpecError([f"{exported[0].path}: {message}; leave out --set, --pattern, --origin and the keys"])
     if options.experiments and not any(source.format == "mlflow" for source in sources):
         raise SpecError(["--experiment: there is no MLflow store among the files; leave it out"])
     if name is not None and sources and (logs or len(sources) > 1):
@@ -115,10 +123,6 @@ def _check_options(sources: list[SweepSource], logs: list[Path], options: Foreig
 
 def _log_format(format_name: str | None) -> str | None:
     return format_name if format_name in FORMATS else None
-
-
-def _store_logs(store: Store, trials: list[LoggedTrial], name: str | None) -> dict[str, Any]:
-    return import_answer(store, store_trials(store, trials, name), trials)
 
 
 def _print_sweep(answer: Mapping[str, Any]) -> None:

@@ -26,7 +26,7 @@ class Setting:
     """Parameters without workers and seed; the batch is that of a worker (`batch_size`) or of all of them.
 
     Settings of one `curve` differ in their curves by global batch and rate only, settings of one `time` in the time of
-    their steps by workers and batch only. `points` is how many a curve aims at.
+    their steps by workers and batch only.
     """
 
     values: tuple[tuple[str, Any], ...]
@@ -34,7 +34,6 @@ class Setting:
     global_batch_size: int | None
     learning_rate: float
     images: int
-    points: int
     curve: Hashable = ""
     time: Hashable = ""
     method: str = "auto"
@@ -52,8 +51,8 @@ class Setting:
         return math.ceil(self.images / self.global_batch(workers))
 
     def can_run(self, workers: int) -> bool:
-        """Whether every worker has an image in each step, and the curve two points."""
-        return self.global_batch(workers) >= workers and self.steps(workers) > 1
+        """Whether every worker has an image in each step."""
+        return self.global_batch(workers) >= workers
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,6 @@ def _run(trial: TrialRecord) -> Run:
         global_batch_size=config.global_batch_size,
         learning_rate=config.learning_rate,
         images=config.images,
-        points=config.points,
         curve=without(decides, _NOT_OF_THE_CURVE),
         time=without(decides, _NOT_OF_THE_TIME),
         method=config.exchange.method,

@@ -100,10 +100,8 @@ class Curves:
         if losses is None:
             return None
         steps = setting.steps(workers)
-        windows = min(setting.points, steps)
-        between = (windows - 1) / windows  # part of the run from the first point to the last
         so_far = max((run.area_steps or 0.0 for run in runs if run.state is TrialState.PRUNED), default=0.0)
-        area = losses.mean * (steps * between)
+        area = losses.mean * steps
         if area.value < so_far:  # losses are at least zero: the whole area is no smaller
             area = Estimate(so_far, area.reach)
         chance = losses.healthy if self._threshold is None else losses.chance_at_most(self._threshold)
@@ -135,8 +133,7 @@ def _complete_by_seed(runs: Iterable[Run]) -> dict[Hashable, list[Run]]:
 def _figures(run: Run) -> tuple[float, float, float, float]:
     assert run.area_steps is not None
     assert run.steps
-    between = run.steps * (run.points - 1) / run.points
-    return run.area_steps, run.area_images or 0.0, run.area_steps / between, _lowest(run)
+    return run.area_steps, run.area_images or 0.0, run.area_steps / run.steps, _lowest(run)
 
 
 def _lowest(run: Run) -> float:

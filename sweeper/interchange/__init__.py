@@ -3,6 +3,7 @@
 from sweeper.interchange.importing import LoggedTrial, read_trials, store_trials
 from sweeper.interchange.logs.base import Ignored, Keys
 from sweeper.interchange.logs.log import LossLog, read_log
+from sweeper.interchange.logs.origin import Origin
 from sweeper.interchange.logs.recognition import FORMATS
 from sweeper.interchange.parameters import trial_parameters
 
@@ -12,6 +13,7 @@ __all__ = [
     "Keys",
     "LoggedTrial",
     "LossLog",
+    "Origin",
     "read_log",
     "read_trials",
     "store_trials",

@@ -1,6 +1,6 @@
 """A sweep as values of JSON, the same in all formats: a head, and a part for each trial.
 
-Head: {"sweeper": {"format": 1, "version"}, "sweep": {...}, "gangs": [...]}. Trial: {"trial": {...}, "attempts":
+Head: {"sweeper": {"format": 2, "version"}, "sweep": {...}, "gangs": [...]}. Trial: {"trial": {...}, "attempts":
 [{"attempt": {...}, "points", "evaluations": [...], "phases": {name: seconds}}]}. The fields are those of the store's
 records, moments ISO 8601 in UTC. "points" is how many there are, where a format keeps them in a place of their own.
 """
@@ -23,7 +23,8 @@ from sweeper.spec.sweep_name import checked_name
 from sweeper.store.archived import ArchivedAttempt, ArchivedSweep, ArchivedTrial
 from sweeper.store.records import AttemptRecord, EvaluationRecord, TrialRecord
 
-FORMAT = 1
+FORMAT = 2
+_FROM_FIRST_POINT = 1  # the format of exports whose areas begin at the first point
 BEGINNING = '{"sweeper":'  # of every head's text
 Record = TypeVar("Record")
 Points = Callable[[int, Any], Sequence[LossPoint]]
@@ -37,6 +38,7 @@ def head_document(sweep: ArchivedSweep) -> dict[str, Any]:
     """What stands before the trials."""
     values = _adapter(ArchivedSweep).dump_python(sweep, mode="json")
     gangs = values.pop("gangs")
+    del values["areas_from_zero"]
     return {"sweeper": {"format": FORMAT, "version": version("sweeper")}, "sweep": values, "gangs": gangs}
 
 
@@ -63,12 +65,13 @@ def read_head(source: object, document: Any) -> ArchivedSweep:
         DocumentError: it is none, or of a later format.
     """
     heading = _part(source, document, "sweeper", dict)
-    if heading.get("format") != FORMAT:
+    if heading.get("format") not in (_FROM_FIRST_POINT, FORMAT):
         raise DocumentError(
-            f"{source}: is of format {shorten(heading.get('format'))}, and this version reads {FORMAT}",
+            f"{source}: is of format {shorten(heading.get('format'))}, and this version reads up to {FORMAT}",
             "import it with the version of sweeper that wrote it, or a later one",
         )
     values = {**_part(source, document, "sweep", dict), "gangs": _part(source, document, "gangs", list)}
+    values["areas_from_zero"] = heading["format"] != _FROM_FIRST_POINT
     sweep = _record(ArchivedSweep, values, f"{source}: sweep")
     try:
         checked_name(sweep.name)

@@ -11,19 +11,24 @@ from typing import Any
 from sweeper.errors import SpecError
 from sweeper.interchange.logs.base import Keys
 from sweeper.interchange.logs.log import LossLog, read_log
+from sweeper.interchange.logs.origin import DecidedOrigin, decide_origin
 from sweeper.interchange.parameters import trial_parameters
-from sweeper.ranking.curve import CurveSummary, summarize
+from sweeper.ranking.curve import CurveSummary, LossPoint, summarize
 from sweeper.spec.sweep_name import LATEST, LONGEST, checked_name, is_unshown
 from sweeper.store.store import Store
 
 
 @dataclass(frozen=True)
 class LoggedTrial:
-    """One file: its curve, what is kept of it, and the parameters it was trained with."""
+    """One file: its curve from the origin of the import on, what is kept of it and told with its attempt, and the
+    parameters it was trained with.
+    """
 
     log: LossLog
+    points: tuple[LossPoint, ...]
     summary: CurveSummary
     parameters: dict[str, Any]
+    told: dict[str, Any]
 
     @property
     def source(self) -> str:
@@ -37,8 +42,11 @@ def read_trials(
     pattern: str | None = None,
     format_name: str | None = None,
     keys: Keys | None = None,
-) -> list[LoggedTrial]:
-    """The trials in log files, in their order; see `trial_parameters` and `read_log` for the arguments.
+    origin: str | None = None,
+) -> tuple[list[LoggedTrial], DecidedOrigin]:
+    """The trials in log files, in their order, and where their seconds begin.
+
+    See `trial_parameters`, `read_log` and `decide_origin` for the arguments.
 
     Raises:
         SpecError: parameters that cannot be had.
@@ -46,7 +54,13 @@ def read_trials(
     """
     parameters = trial_parameters(paths, assignments, pattern)
     logs = [read_log(path, format_name, keys) for path in paths]
-    return [LoggedTrial(log, summarize(log.points), own) for log, own in zip(logs, parameters, strict=True)]
+    decided = decide_origin(origin, ((str(log.path), [point.seconds for point in log.points]) for log in logs))
+    return [_logged(log, own, decided) for log, own in zip(logs, parameters, strict=True)], decided
+
+
+def _logged(log: LossLog, parameters: dict[str, Any], origin: DecidedOrigin) -> LoggedTrial:
+    points = origin.applied(log.points)
+    return LoggedTrial(log, points, origin.ranked(summarize(points)), parameters, origin.told(log.points))
 
 
 def store_trials(store: Store, trials: Sequence[LoggedTrial], name: str | None = None) -> str:
@@ -64,7 +78,8 @@ def store_trials(store: Store, trials: Sequence[LoggedTrial], name: str | None =
         except ValueError as error:
             raise SpecError([f"--name: {name!r} {error}"]) from None
     chosen = name or shown_name(_printable(trials[0].log.path.stem))
-    return store.sweeps.add_import(chosen, [(t.parameters, t.source, t.log.points, t.summary) for t in trials])
+    curves = [(trial.parameters, trial.source, trial.points, trial.summary) for trial in trials]
+    return store.sweeps.add_import(chosen, curves, [trial.told for trial in trials])
 
 
 def shown_name(text: str) -> str:

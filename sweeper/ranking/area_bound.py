@@ -103,12 +103,15 @@ class AreaBound:
             return None
         self._look_at(point.loss)
         before, running.last = running.last, point
-        if before is not None:
+        if before is None:  # the first loss counts from zero on, as `sweeper.ranking.curve.integral` has it
+            running.area = running.scale * max(0.0, self._position(point)) * point.loss
+        else:
             width = self._position(point) - self._position(before)
             running.area += running.scale * width * (before.loss + point.loss) / 2
-            if point.step > before.step:
-                running.windows += 1
-                running.fastest = min(running.fastest, (point.seconds - before.seconds) / (point.step - before.step))
+        step, seconds = (before.step, before.seconds) if before else (0, 0.0)
+        if point.step > step:
+            running.windows += 1
+            running.fastest = min(running.fastest, (point.seconds - seconds) / (point.step - step))
         self._means.runs(trial, running.area + self.floor * running.scale * self.left(running))
         return self.hopeless(trial)
 

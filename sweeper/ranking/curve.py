@@ -24,7 +24,7 @@ class LossPoint:
 class CurveSummary:
     """What is kept of a curve beside its points; None where the curve does not have it.
 
-    `minimum_loss` passes over values that are not numbers. The areas exist from two points on, for finite losses.
+    `minimum_loss` passes over values that are not numbers. The areas exist for finite losses, where the axis advances.
     """
 
     points: int
@@ -39,29 +39,34 @@ class CurveSummary:
     area_steps: float | None
 
 
-def trapezoid(positions: Sequence[float], losses: Sequence[float]) -> float:
-    """Integral of the loss by the trapezoid rule, in units of loss times position; exactly rounded summation.
+def integral(positions: Sequence[float], losses: Sequence[float]) -> float:
+    """Integral of the loss from position zero to the last, in units of loss times position; exactly rounded summation.
 
-    NaN where the sum leaves the range of a double.
+    The first loss counts for the whole stretch from zero to its position; after it comes the trapezoid rule. A curve
+    that begins below zero is integrated from its first position. NaN where the sum leaves the range of a double.
     """
+    first = max(0.0, positions[0]) * losses[0] if positions else 0.0
     pairs = zip(positions, positions[1:], losses, losses[1:], strict=False)
+    stretches = ((right - left) * (before / 2 + after / 2) for left, right, before, after in pairs)
     try:
-        return math.fsum((right - left) * (first / 2 + second / 2) for left, right, first, second in pairs)
+        return math.fsum((first, *stretches))
     except (OverflowError, ValueError):  # what fsum makes of partial sums beyond the range, of one sign or of both
         return math.nan
 
 
 def area(points: Sequence[LossPoint], over: str = "seconds") -> float | None:
-    """Area under the curve over "seconds", "images" or "steps", from the first point to the last.
+    """Area under the curve over "seconds", "images" or "steps", from zero to the last point (see `integral`).
 
-    None for fewer than two points, for a loss or an area that is not finite, and where the axis is not known.
+    None for a curve without extent, for a loss or an area that is not finite, and where the axis is not known.
     """
     attribute = {"seconds": "seconds", "images": "images", "steps": "step"}[over]
     positions = [getattr(point, attribute) for point in points]
     losses = [point.loss for point in points]
-    if len(points) < 2 or None in positions or not all(map(math.isfinite, losses)):
+    if not points or None in positions or not all(map(math.isfinite, losses)):
         return None
-    total = trapezoid(positions, losses)
+    if positions[-1] <= min(0.0, positions[0]):
+        return None
+    total = integral(positions, losses)
     return total if math.isfinite(total) else None
 
 

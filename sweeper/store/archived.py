@@ -13,7 +13,10 @@ from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, T
 
 @dataclass(frozen=True)
 class ArchivedSweep:
-    """A sweep without its trials; `spec` is None for an imported one."""
+    """A sweep without its trials; `spec` is None for an imported one.
+
+    Areas of earlier exports are not `areas_from_zero`, and are computed anew when they come into a store.
+    """
 
     id: str
     name: str
@@ -25,6 +28,7 @@ class ArchivedSweep:
     created_at: datetime
     stop_asked_at: datetime | None
     gangs: tuple[GangRecord, ...]
+    areas_from_zero: bool = True
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Table, exists, insert, select, update
 from sweeper.ranking.curve import LossPoint
 from sweeper.store import rows, statements, tables
 from sweeper.store.archived import Archive, ArchivedAttempt, ArchivedSweep, ArchivedTrial
+from sweeper.store.areas import compute_areas
 from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, TrialRecord
 from sweeper.store.store import Store
 
@@ -55,14 +56,13 @@ def restore(store: Store, sweep: ArchivedSweep, trials: Iterable[ArchivedTrial])
     kept = not store.transactions.read(partial(_is_known, sweep=sweep))
     ids = _Ids.kept(sweep) if kept else _Ids.new(sweep)
     restored = Restored(ids.sweep, 0, 0, kept)
-    whole = update(tables.sweep).where(tables.sweep.c.id == ids.sweep).values(origin=sweep.origin)
     try:
         write(partial(_add_sweep, sweep=sweep, ids=ids), _stands(tables.sweep, ids.sweep))
         for batch in _portions(map(ids.of_trial, trials), _count):
             write(partial(_add_trials, batch=batch), _stands(tables.trial, batch[-1].record.id))
             points = restored.points + sum(map(_count, batch))
             restored = replace(restored, trials=restored.trials + len(batch), points=points)
-        write(lambda connection: connection.execute(whole))
+        write(partial(_complete, sweep=sweep, sweep_id=ids.sweep))
     except BaseException:  # an interrupt too
         store.sweeps.delete(ids.sweep)
         raise
@@ -154,6 +154,13 @@ def _phases(connection: Connection, ids: Sequence[str]) -> dict[tuple[str, int],
     for row in connection.execute(query):
         found.setdefault((row.trial_id, row.attempt), {})[row.name] = row.seconds
     return found
+
+
+def _complete(connection: Connection, sweep: ArchivedSweep, sweep_id: str) -> None:
+    """All trials are in."""
+    connection.execute(update(tables.sweep).where(tables.sweep.c.id == sweep_id).values(origin=sweep.origin))
+    if not sweep.areas_from_zero:
+        compute_areas(connection, sweep_id)
 
 
 def _is_there(connection: Connection, table: Table, identity: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -38,14 +38,18 @@ class Sweeps:
         )
         return sweep_id
 
-    def add_import(self, name: str, curves: Sequence[ImportedCurve]) -> str:
+    def add_import(
+        self, name: str, curves: Sequence[ImportedCurve], told: Sequence[Mapping[str, Any]] | None = None
+    ) -> str:
         """Record finished curves from elsewhere as a sweep: parameters, source, points and summary of each.
 
-        A curve with a loss that is not finite is a diverged trial. All or nothing; returns the sweep's id.
+        What is `told` of each is kept with its attempt. A curve with a loss that is not finite is a diverged trial.
+        All or nothing; returns the sweep's id.
         """
+        told = told or [{}] * len(curves)
         sweep_id = secrets.token_hex(4)
         self._write(
-            lambda connection: _add_import(connection, sweep_id, name, curves),
+            lambda connection: _add_import(connection, sweep_id, name, curves, told),
             lambda connection, _: is_there(connection, sweep_id),
         )
         return sweep_id
@@ -149,7 +153,13 @@ def add_sweep(connection: Connection, sweep_id: str, spec: SweepSpec, trials: Se
     )
 
 
-def _add_import(connection: Connection, sweep_id: str, name: str, curves: Sequence[ImportedCurve]) -> None:
+def _add_import(
+    connection: Connection,
+    sweep_id: str,
+    name: str,
+    curves: Sequence[ImportedCurve],
+    told: Sequence[Mapping[str, Any]],
+) -> None:
     """Record a sweep of finished curves under an id; one with a loss that is not finite is a diverged trial."""
     now = datetime.now(UTC)
     connection.execute(
@@ -164,7 +174,7 @@ def _add_import(connection: Connection, sweep_id: str, name: str, curves: Sequen
             created_at=now,
         )
     )
-    for position, (parameters, source, points, summary) in enumerate(curves):
+    for position, ((parameters, source, points, summary), own) in enumerate(zip(curves, told, strict=True)):
         trial_id = f"{sweep_id}-{position:04d}"
         state = TrialState.COMPLETED if summary.finite else TrialState.DIVERGED
         connection.execute(
@@ -184,7 +194,13 @@ def _add_import(connection: Connection, sweep_id: str, name: str, curves: Sequen
         )
         connection.execute(
             insert(tables.attempt).values(
-                trial_id=trial_id, number=1, state=state.value, log=source, started_at=now, ended_at=now
+                trial_id=trial_id,
+                number=1,
+                state=state.value,
+                log=source,
+                effective=dict(own),
+                started_at=now,
+                ended_at=now,
             )
         )
         statements.insert_points(connection, trial_id, 1, points)

@@ -60,6 +60,8 @@ def _notes(answer: Mapping[str, Any], groups: list[Mapping[str, Any]]) -> list[s
         )
     if untimed := sum(group["oversubscribed"] for group in groups):
         notes.append(f"{untimed} oversubscribed left out, whose ranks shared cores or GPUs.")
+    if unknown := answer["unknown_origin"]:
+        notes.append(f"{unknown} imported left out: it is not known where their seconds begin.")
     if len(answer["groups"]) > len(groups):
         notes.append(f"The first {len(groups)} of {len(answer['groups'])} groups are shown; the CSV has them all.")
     return notes

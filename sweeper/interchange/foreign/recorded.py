@@ -14,9 +14,10 @@ from sweeper.errors import LogFormatError
 from sweeper.interchange.foreign.base import ForeignOptions
 from sweeper.interchange.foreign.known_names import accuracy_name, own_parameters, test_loss_name
 from sweeper.interchange.importing import shown_name
-from sweeper.interchange.logs.base import Line, Row
+from sweeper.interchange.logs.base import Keys, Line, Row
 from sweeper.interchange.logs.column_names import find_name
 from sweeper.interchange.logs.log import curve_points, in_order
+from sweeper.interchange.logs.origin import DecidedOrigin, Origin, decide_origin
 from sweeper.interchange.parameters import named_parameters
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
@@ -79,19 +80,31 @@ def trials_of(
         SpecError: parameters that no trial can have.
     """
     account = _Account()
+    origin = DecidedOrigin(Origin(options.origin or Origin.ZERO))  # a run's clock begins when the run does
+    if options.keys.seconds is not None:
+        runs = list(runs)
+        origin = decide_origin(options.origin, _times(runs, options.keys))
     for run in runs:
         loss = find_name("loss", run.metrics, options.keys.loss)
         if loss is None:
             account.without_loss.append(run.name)
             account.metrics.update(dict.fromkeys(run.metrics))
             continue
-        yield _Trial(sweep, source, run, account).made(loss, options)
+        yield _Trial(sweep, source, run, account, origin).made(loss, options)
         account.trials += 1
     if not account.trials:
         raise _no_curve(source, account, options)
     if options.keys.seconds is None:
         notes.append("seconds are those of the clock since each run began, with all that it did")
-    notes += account.notes()
+    notes += [*account.notes(), *origin.notes]
+
+
+def _times(runs: Iterable[RecordedRun], keys: Keys) -> Iterator[tuple[str, list[float]]]:
+    """The seconds that each run with a loss has reported, by its name."""
+    for run in runs:
+        seconds = find_name("seconds", run.metrics, keys.seconds)
+        if seconds is not None and find_name("loss", run.metrics, keys.loss) is not None:
+            yield run.name, [value.value for value in run.metrics[seconds] if math.isfinite(value.value)]
 
 
 @dataclass
@@ -126,6 +139,7 @@ class _Trial:
     source: Path
     run: RecordedRun
     account: _Account
+    origin: DecidedOrigin
 
     def made(self, loss: str, options: ForeignOptions) -> ArchivedTrial:
         """The trial, whose loss is the metric of this name."""
@@ -137,12 +151,13 @@ class _Trial:
             options.pattern,
             [own_parameters(run.parameters)],
         )
-        points, used = self._points(loss, options)
+        written, used = self._points(loss, options)
+        points = self.origin.applied(written)
         evaluations, placed = self._evaluations(points)
         rest = {name: values for name, values in run.metrics.items() if name not in (*used, *placed)}
         self.account.last_only.update(dict.fromkeys(rest))
         last = {name: _json_number(values[-1].value) for name, values in rest.items() if values}
-        effective = {**run.told, **({"metrics": last} if last else {})}
+        effective = {**run.told, **({"metrics": last} if last else {}), **self.origin.told(written)}
         return self._trial(parameters, points, evaluations, effective)
 
     def _points(self, loss: str, options: ForeignOptions) -> tuple[tuple[LossPoint, ...], list[str]]:
@@ -201,7 +216,7 @@ class _Trial:
         evaluations: list[EvaluationRecord],
         effective: dict[str, Any],
     ) -> ArchivedTrial:
-        run, summary = self.run, summarize(points)
+        run, summary = self.run, self.origin.ranked(summarize(points))
         trial_id = f"{self.sweep.id}-{self.account.trials:04d}"
         state = run.state or TrialState.COMPLETED
         if state is TrialState.COMPLETED and not summary.finite:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from sweeper.errors import LogFormatError
@@ -11,9 +11,6 @@ from sweeper.interchange.logs.recognition import FORMATS, recognize
 from sweeper.interchange.logs.refusals import explain_no_curve, explain_no_names
 from sweeper.interchange.numbers import whole_numbers
 from sweeper.ranking.curve import LossPoint
-
-# No training takes thirty years: larger seconds are a clock's, counted from 1970.
-_CLOCK_SECONDS = 1e9
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,8 @@ def read_log(path: Path, format_name: str | None = None, keys: Keys | None = Non
     """The curve in a UTF-8 text file, one of `FORMATS`; the format is recognised from the content where not given.
 
     Blank lines and lines that begin with `#` are passed over. Points whose seconds fall are left out. Steps are the
-    file's where all points have one and they rise, else numbers from 1; images the file's, else None.
+    file's where all points have one and they rise, else numbers from 1; images the file's, else None. Seconds are as
+    written: where they begin is decided for a whole import (`sweeper.interchange.logs.origin`).
 
     Raises:
         LogFormatError: a file that cannot be read or that holds no point.
@@ -108,8 +106,5 @@ def curve_points(rows: list[Row]) -> tuple[tuple[LossPoint, ...], tuple[str, ...
         images = [None] * len(rows)
         if any(count is not None for count in written_images):
             notes.append("its images are not whole numbers that rise: left out")
-    if rows[0].seconds >= _CLOCK_SECONDS:
-        notes.append("its seconds are those of a clock: counted from the first point instead")
-        rows = [replace(row, seconds=row.seconds - rows[0].seconds) for row in rows]
     points = zip(steps, images, rows, strict=True)
     return tuple(LossPoint(step, count, row.seconds, row.loss) for step, count, row in points), tuple(notes)

@@ -22,7 +22,7 @@ def mean_loss(batch: int, rate: float) -> float:
 
 
 def setting(batch: int, rate: float) -> Setting:
-    return Setting((("batch_size", batch), ("learning_rate", rate)), batch, None, rate, IMAGES, POINTS)
+    return Setting((("batch_size", batch), ("learning_rate", rate)), batch, None, rate, IMAGES)
 
 
 def run(
@@ -37,16 +37,16 @@ def run(
     """A run as the laws have it, its losses times `scale`."""
     steps, batch = of.steps(workers), of.global_batch(workers)
     loss, points = scale * mean_loss(batch, of.learning_rate), min(POINTS, steps)
-    part, pace = (points - 1) / points, seconds(workers, of.share(workers))
+    pace = seconds(workers, of.share(workers))
     diverged = state is TrialState.DIVERGED
     return Run(
         setting=of,
         workers=workers,
         seed=seed,
         state=state,
-        area_steps=None if diverged else loss * steps * part,
-        area_images=None if diverged else loss * IMAGES * part,
-        area_seconds=None if diverged else loss * steps * part * pace,
+        area_steps=None if diverged else loss * steps,
+        area_images=None if diverged else loss * IMAGES,
+        area_seconds=None if diverged else loss * steps * pace,
         minimum_loss=loss / 2,
         steps=steps,
         seconds=steps * pace,
