@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
@@ -11,6 +12,7 @@ import click
 from sweeper.answers.best import best_answer
 from sweeper.answers.certainty_words import interval_words, separation_lines, words_of
 from sweeper.answers.numbers import dollars, measure, parameter
+from sweeper.answers.winners import winners_spec
 from sweeper.cli.printing import measures_of, print_table
 from sweeper.cli.server import Server, server_options
 from sweeper.options import (
@@ -22,6 +24,7 @@ from sweeper.options import (
     store_option,
     threshold_option,
 )
+from sweeper.spec.file import spec_text
 from sweeper.store.store import open_store
 
 
@@ -37,6 +40,7 @@ from sweeper.store.store import open_store
 @over_option
 @oversubscribed_option
 @rate_option
+@click.option("--spec", "as_spec", is_flag=True, help="Print a spec of the winners, to run them again.")
 @server_options()
 @store_option
 @json_option
@@ -47,6 +51,7 @@ def best(
     over: str | None,
     oversubscribed: bool,
     dollars_per_worker_hour: float | None,
+    as_spec: bool,
     server: Server | None,
     store_url: str,
     as_json: bool,
@@ -56,7 +61,8 @@ def best(
     SWEEP is an id, the beginning of one, a name, or `latest`. The best trial has the smallest area under its loss curve
     of those whose minimum loss reaches the threshold. With repeats, settings compete by their mean area over the seeds,
     and the answer says how sure that is. At a price per worker and hour, it also shows the cheapest and the fastest
-    setting.
+    setting. `--spec` prints a spec of the winners, ready for `sweeper run` with another budget, more seeds or
+    evaluations.
     """
     names = [name.strip() for text in by for name in text.split(",")]
     rate = dollars_per_worker_hour
@@ -64,10 +70,18 @@ def best(
         choices = {"by": names or None, "threshold": threshold, "over": over, "oversubscribed": oversubscribed}
         with server.client() as client:
             answer = client.best(client.find(sweep)["sweep"], **choices, dollars_per_worker_hour=rate)
+            written = client.status(answer["sweep"])["spec"] if as_spec else None
     else:
         with closing(open_store(store_url, create=False)) as store:
             answer = best_answer(store, sweep, names, threshold, over, oversubscribed=oversubscribed, rate=rate)
-    if as_json:
+            written = store.sweeps.find(answer["sweep"]).spec.written if as_spec else None
+    if as_spec:
+        winners = winners_spec(written, answer)
+        click.echo(json.dumps(winners, indent=2) if as_json else spec_text(winners), nl=as_json)
+        for group in answer["groups"]:
+            if not group["winner"]:
+                click.echo(f"{words_of(group['group'])}: none qualified, and none is in the spec", err=True)
+    elif as_json:
         print_json(answer)
     else:
         print_groups(answer)

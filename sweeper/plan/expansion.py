@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -57,9 +56,10 @@ def plan(spec: SweepSpec, sampler: Sampler | None = None) -> list[TrialSpec]:
             raise ValueError(f"search: {spec.search.method} takes its points from a sampler, and none is given")
         outermost(spec)
         return trials_at(spec, sampler(spec))
-    trials = trials_at(spec, _points(spec))
+    points = spec.points()
+    trials = trials_at(spec, points)
     if isinstance(spec.repeats, Race):
-        _trial(spec, _points(spec)[0], spec.repeats.at_most - 1)  # its seed has to be one, too
+        _trial(spec, points[0], spec.repeats.at_most - 1)  # its seed has to be one, too
     _check_images(trials)
     return trials
 
@@ -137,10 +137,6 @@ def with_seed(trial: TrialSpec, seed: int) -> TrialSpec:
     )
 
 
-def _points(spec: SweepSpec) -> list[dict[str, Any]]:
-    return [dict(zip(spec.axes, values, strict=True)) for values in itertools.product(*spec.axes.values())]
-
-
 def _trial(spec: SweepSpec, point: Mapping[str, Any], repeat: int) -> TrialSpec:
     changes = {name: value for name, value in point.items() if name != WORKERS}
     workers = int(point[WORKERS])
@@ -181,7 +177,7 @@ def _parameters(config: TrainingConfig, workers: int, changes: dict[str, Any]) -
 
 
 def _check_size(spec: SweepSpec) -> None:
-    size = spec.search.trials or planned_seeds(spec.repeats) * math.prod(len(values) for values in spec.axes.values())
+    size = spec.search.trials or planned_seeds(spec.repeats) * spec.size
     if size > MAXIMUM_TRIALS and spec.search.trials:
         raise SpecError([f"search.trials: {size} is more than {MAXIMUM_TRIALS}; take fewer"])
     if size > MAXIMUM_TRIALS:

@@ -90,13 +90,14 @@ class Range(BaseModel):
         return _rounded((1 - fraction) * self.low + fraction * self.high)
 
 
-def parse_axis(written: Any) -> list[Scalar] | Range:
+def parse_axis(written: Any) -> Any:
     """A field's values as a user may write them: a list, a range, or a single value; none where nothing is written.
+    What is parsed already stays as it is.
 
     Raises:
         ValueError: a value that no field can take, such as a list in the list.
     """
-    if isinstance(written, Range):
+    if isinstance(written, BaseModel):
         return written
     if isinstance(written, dict):
         return Range.model_validate(written)
@@ -105,7 +106,8 @@ def parse_axis(written: Any) -> list[Scalar] | Range:
     values = list(written) if isinstance(written, list | tuple) else [written]
     for value in values:
         if not isinstance(value, Scalar):
-            raise ValueError(f"{value!r} is no single value; give numbers, names, true or false")
+            settings = "; settings taken together go below space.points" if isinstance(value, dict) else ""
+            raise ValueError(f"{value!r} is no single value; give numbers, names, true or false{settings}")
     return values
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,16 @@ def parse_yaml(text: str, source: str) -> Any:
     except (YAMLError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         # The constructors of numbers, dates and tags raise whatever Python does.
         raise SpecError([f"{source}: cannot be read as YAML ({_one_line(error)}); correct the YAML"]) from None
+
+
+def spec_text(written: Mapping[str, Any]) -> str:
+    """A spec as YAML, as `load_spec` reads it; lists and settings of single values stand on a line each."""
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style, yaml.sort_base_mapping_type_on_output = None, False  # type: ignore[assignment]
+    yaml.width = 120
+    text = io.StringIO()
+    yaml.dump(written, text)
+    return text.getvalue()
 
 
 def _parse_json(text: str, path: Path) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import itertools
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from types import UnionType
@@ -28,6 +30,8 @@ from sweeper.spec.dimensions import Dimension, Interval, choices
 from sweeper.spec.repeats import Race, Repeats, gives_seeds, planned_seeds, repeats_by_name
 from sweeper.spec.reuse import DECISIVE, sharing_faults
 from sweeper.spec.search import Search, search_by_name, search_faults, with_trials_inside
+from sweeper.spec.settings import NAME as POINTS
+from sweeper.spec.settings import Settings, with_settings
 from sweeper.spec.sweep_name import checked_name
 from sweeper.spec.wording import describe_faults, show_name
 
@@ -111,12 +115,13 @@ TrialConfig = Annotated[
 class SweepSpec(_Strict):
     """A whole sweep; `space` maps fields of `trial` (dotted where nested) and `workers` to their values.
 
-    Where `trial` is a command, `space` maps the names that it has in braces.
+    Where `trial` is a command, `space` maps the names that it has in braces. `points` as a list of settings has values
+    of several fields that are taken together.
     """
 
     name: Annotated[str, AfterValidator(checked_name)]
     trial: TrialConfig = TrainingConfig()
-    space: Annotated[dict[str, Annotated[list[Scalar] | Range, BeforeValidator(parse_axis)]], Field(min_length=1)]
+    space: Annotated[dict[str, Annotated[list[Scalar] | Range | Settings, BeforeValidator(parse_axis)]], Field(min_length=1)]
     objective: Objective = Objective()
     search: Annotated[Search, BeforeValidator(search_by_name)] = Search()
     prune: Annotated[Prune, BeforeValidator(prune_by_name)] = Prune()
@@ -127,11 +132,49 @@ class SweepSpec(_Strict):
     limits: Limits = Limits()
 
     @cached_property
+    def settings(self) -> Settings | None:
+        """The settings whose values are taken together, where the space has some."""
+        points = self.space.get(POINTS)
+        return points if isinstance(points, Settings) else None
+
+    @cached_property
+    def swept(self) -> list[str]:
+        """The names of all swept fields, those of settings too, in the order of the spec."""
+        settings = self.settings
+        return [name for key in self.space for name in (settings.names if settings and key == POINTS else [key])]
+
+    @cached_property
     def axes(self) -> dict[str, tuple[Scalar, ...]]:
         """The values of each swept field in the field's own type, `workers` first; [1] where it is not swept."""
-        swept = {name: _values(self.trial, name, self._ends(name)) for name in self.space}
-        axes = {WORKERS: (1,), **swept}
+        axes = {WORKERS: (1,), **{name: _values(self.trial, name, self._ends(name)) for name in self.swept}}
         return {WORKERS: axes.pop(WORKERS), **axes}
+
+    def points(self) -> list[dict[str, Scalar]]:
+        """The points of a grid: the product of all fields, or of the settings and the other fields.
+
+        Worker counts are outermost, then come the fields in the order of the spec.
+        """
+        parts = [self._part(name) for name in self.space]
+        if WORKERS not in self.swept:
+            parts.insert(0, [{WORKERS: 1}])
+        found = [{n: value for part in parts_ for n, value in part.items()} for parts_ in itertools.product(*parts)]
+        ordered = [{name: point[name] for name in self.axes} for point in found]
+        places = {count: place for place, count in enumerate(self.axes[WORKERS])}
+        return sorted(ordered, key=lambda point: places[point[WORKERS]])
+
+    @property
+    def size(self) -> int:
+        """How many points a grid has."""
+        lengths = [len(self.settings.root) if self.settings else 1]
+        own = self.settings.names if self.settings else []
+        return math.prod([*lengths, *(len(self.axes[name]) for name in self.swept if name not in own)])
+
+    def _part(self, name: str) -> list[dict[str, Scalar]]:
+        if self.settings is None or name != POINTS:
+            return [{name: value} for value in self.axes[name]]
+        names = self.settings.names
+        columns = [_values(self.trial, field, self.settings.values_of(field)) for field in names]
+        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
     @cached_property
     def dimensions(self) -> dict[str, Dimension]:
@@ -147,37 +190,46 @@ class SweepSpec(_Strict):
 
     def _ends(self, name: str) -> list[Scalar] | Range:
         """A field's axis; its bounds where a search takes any number in between."""
+        if self.settings and name in self.settings.names:
+            return list(dict.fromkeys(self.settings.values_of(name)))
         axis = self.space[name]
+        assert not isinstance(axis, Settings)
         if self.search.method == "grid" or not isinstance(axis, Range) or not axis.open:
             return axis
         return list(dict.fromkeys((axis.low, axis.high)))
 
     def axes_of(self, name: str) -> list[Scalar]:
         """The values of a field as they are written; none where it is not swept."""
-        return expand(self.space[name], integers=False) if name in self.space else []
+        if self.settings and name in self.settings.names:
+            return self.settings.values_of(name)
+        axis = self.space.get(name, [])
+        return [] if isinstance(axis, Settings) else expand(axis, integers=False)
 
     @model_validator(mode="before")
     @classmethod
     def _trials_beside_search(cls, written: Any) -> Any:
-        return with_trials_inside(written)
+        return with_settings(with_trials_inside(written))
 
     @model_validator(mode="after")
     def _space_holds(self) -> Self:
         problems: list[str] = []
-        for name, axis in self.space.items():
+        for name in dict.fromkeys(name for name in self.swept if self.swept.count(name) > 1):
+            problems.append(f"space.{name}: is a field of space.{POINTS}, too; keep one of them")
+        for name in dict.fromkeys(self.swept):
             problems += _axis_faults(self.trial, name, self._ends(name))
+        for name, axis in self.space.items():
             if self.search.method == "grid" and isinstance(axis, Range) and axis.open and not axis.log:
                 problems.append(f"space.{name}: neither step nor count is given: add one of them, or search: random")
         if isinstance(self.trial, CommandConfig):
-            problems += command_faults(self.trial, self.space, planned_seeds(self.repeats))
+            problems += command_faults(self.trial, self.swept, planned_seeds(self.repeats))
         else:
             problems += self._training_faults(self.trial)
         problems += self._way_faults()
         for name in dict.fromkeys(self.objective.group_by):
             if (times := self.objective.group_by.count(name)) > 1:
                 problems.append(f"objective.group_by: {name!r} is given {times} times; keep one of them")
-            if name != WORKERS and name not in self.space:
-                known = ", ".join([WORKERS, *(key for key in self.space if key != WORKERS)])
+            if name != WORKERS and name not in self.swept:
+                known = ", ".join([WORKERS, *(key for key in self.swept if key != WORKERS)])
                 problems.append(f"objective.group_by: {name!r} is not swept; use one of {known}")
         if not problems and self.search.method != "grid":
             problems = search_faults(self.search, self.dimensions, self.objective.group_by, planned_seeds(self.repeats))
@@ -188,7 +240,10 @@ class SweepSpec(_Strict):
     def _way_faults(self) -> list[str]:
         """What of repeats, search, reuse and axis does not go together."""
         problems: list[str] = []
-        if gives_seeds(self.repeats) and SEED in self.space:
+        if self.settings and self.search.method != "grid":
+            line = f"is a list of settings, and search: {self.search.method} samples numbers and names"
+            problems.append(f"space.{POINTS}: {line}; take search: grid, or sweep the fields by themselves")
+        if gives_seeds(self.repeats) and SEED in self.swept:
             given = "auto" if isinstance(self.repeats, Race) else self.repeats
             problems.append(f"repeats: {given} gives the seeds already; remove space.seed or repeats")
         if self.reuse == "equivalent":
@@ -203,7 +258,7 @@ class SweepSpec(_Strict):
         if isinstance(self.trial, CommandConfig):
             return ["reuse: equivalent is for the engine's own training, and trial is a command; remove it"]
         config = self.trial
-        for name in DECISIVE & self.space.keys():  # some trials may share though others do not
+        for name in DECISIVE.intersection(self.swept):  # some trials may share though others do not
             values = [replace_field(config, {name: value}, _Unrelated) for value in self.axes[name]]
             config = min(values, key=lambda one: len(sharing_faults(one.model_dump(mode="json"))))
         found = sharing_faults(config.model_dump(mode="json"))
@@ -213,7 +268,7 @@ class SweepSpec(_Strict):
 
     def _training_faults(self, trial: TrainingConfig) -> list[str]:
         problems: list[str] = []
-        if {"batch_size", "global_batch_size"} <= self.space.keys():
+        if {"batch_size", "global_batch_size"} <= set(self.swept):
             problems.append("space: batch_size and global_batch_size exclude each other; keep one of them")
         if "cuda" in (trial.device, *self.axes_of("device")) and not self.resources.gpus_per_worker:
             problems.append("resources.gpus_per_worker: 0 and device cuda exclude each other; give at least 1")

@@ -1,0 +1,51 @@
+"""A spec of the winners of a sweep, to run them again with another budget, more seeds or evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from sweeper.errors import SpecError
+from sweeper.spec import SweepSpec
+from sweeper.spec.axes import WORKERS
+from sweeper.spec.settings import NAME as POINTS
+from sweeper.spec.sweep_name import LONGEST
+from sweeper.spec.wording import describe_faults
+
+_ENDING = "-winners"
+_ALWAYS = ("model", "data", "images")  # written out though they are the defaults
+
+
+def winners_spec(written: Mapping[str, Any] | None, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec of a sweep as it was `written`, with the winners of a `best_answer` as its list of settings.
+
+    It is a grid without pruning or shared curves: each winner runs to its end. Repeats that were raced are left out.
+
+    Raises:
+        SpecError: the sweep is an import and has no spec, its spec is none of this version, or nobody won.
+    """
+    sweep = f"{answer['name']} ({answer['sweep']})"
+    if written is None:
+        raise SpecError([f"--spec: sweep {sweep} is an import and has no spec; write one with the winners' parameters"])
+    try:
+        spec = SweepSpec.model_validate(written)
+    except ValidationError as error:
+        raise SpecError([f"--spec: {line}" for line in describe_faults(error, SweepSpec)]) from None
+    winners = [group["winner"]["parameters"] for group in answer["groups"] if group["winner"]]
+    if not winners:
+        raise SpecError([f"--spec: no trial of sweep {sweep} qualifies; give a higher --threshold"])
+    names = list(dict.fromkeys([WORKERS, *spec.swept]))
+    settings = [{name: parameters[name] for name in names if name in parameters} for parameters in winners]
+    kept = spec.model_dump(mode="json", exclude_defaults=True)
+    trial = {name: value for name in _ALWAYS if (value := getattr(spec.trial, name, None)) is not None}
+    repeats = {"repeats": spec.repeats} if isinstance(spec.repeats, int) and spec.repeats > 1 else {}
+    left_out = {"name", "trial", "space", "search", "prune", "reuse", "repeats"}
+    return {
+        "name": spec.name[: LONGEST - len(_ENDING)] + _ENDING,
+        "trial": {**trial, **kept.get("trial", {})},
+        "space": {POINTS: [one for place, one in enumerate(settings) if one not in settings[:place]]},
+        **{name: value for name, value in kept.items() if name not in left_out},
+        **repeats,
+    }

@@ -1,0 +1,64 @@
+"""`space.points` as a list of settings: fields whose values are taken together, such as the winners of another sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import RootModel
+
+from sweeper.spec.axes import Scalar
+
+NAME = "points"  # under which the space has them
+
+
+class Settings(RootModel[tuple[dict[str, Scalar], ...]]):
+    """Settings, each a value for each of the same fields."""
+
+    @property
+    def names(self) -> list[str]:
+        """The fields, as the first setting has them."""
+        return list(self.root[0])
+
+    def values_of(self, name: str) -> list[Scalar]:
+        """A field's value in each setting."""
+        return [setting[name] for setting in self.root]
+
+
+def with_settings(written: Any) -> Any:
+    """A spec whose `space.points`, where it is a list of mappings, is `Settings`; numbers there are loss points.
+
+    Raises:
+        ValueError: a setting that is none, or unlike the others; one line for each fault.
+    """
+    space = written.get("space") if isinstance(written, Mapping) else None
+    points = space.get(NAME) if isinstance(space, Mapping) else None
+    if not isinstance(points, list | tuple) or not any(isinstance(one, Mapping) for one in points):
+        return written
+    if problems := _faults(points):
+        raise ValueError("\n".join(problems))
+    settings = Settings(tuple(dict(one) for one in points))
+    return {**written, "space": {**space, NAME: settings}}
+
+
+def _faults(settings: Sequence[Any]) -> list[str]:
+    problems: list[str] = []
+    first = next(one for one in settings if isinstance(one, Mapping))
+    if not first:
+        return [f"space.{NAME}: a setting is empty; give it fields and values, such as workers: 2"]
+    for number, one in enumerate(settings):
+        place = f"space.{NAME}[{number}]"
+        if not isinstance(one, Mapping):
+            problems.append(f"{place}: {one!r} is no setting, and others are; write fields and values: {{workers: 2}}")
+            continue
+        problems += [
+            f"{place}.{name}: {value!r} is no single value; give a number, a name, true or false"
+            for name, value in one.items()
+            if not isinstance(value, Scalar)
+        ]
+        if one.keys() != first.keys():
+            differ = ", ".join(map(str, first.keys() ^ one.keys()))
+            problems.append(f"{place}: not all settings have {differ}; give every setting the same fields")
+        if one in settings[:number]:
+            problems.append(f"{place}: {dict(one)} is given twice; keep one of them")
+    return problems
