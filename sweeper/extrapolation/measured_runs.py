@@ -51,8 +51,8 @@ class Setting:
         return math.ceil(self.images / self.global_batch(workers))
 
     def can_run(self, workers: int) -> bool:
-        """Whether every worker has an image in each step."""
-        return self.global_batch(workers) >= workers
+        """Whether every worker has an image in each step, and the run has one step at least."""
+        return workers <= self.global_batch(workers) <= self.images
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,9 @@ def read_trials(
     """
     parameters = trial_parameters(paths, assignments, pattern)
     logs = [read_log(path, format_name, keys) for path in paths]
-    decided = decide_origin(origin, ((str(log.path), [point.seconds for point in log.points]) for log in logs))
+    decided = decide_origin(
+        origin, ((_printable(log.path.name), [point.seconds for point in log.points]) for log in logs)
+    )
     return [_logged(log, own, decided) for log, own in zip(logs, parameters, strict=True)], decided
 
 

@@ -121,7 +121,9 @@ class SweepSpec(_Strict):
 
     name: Annotated[str, AfterValidator(checked_name)]
     trial: TrialConfig = TrainingConfig()
-    space: Annotated[dict[str, Annotated[list[Scalar] | Range | Settings, BeforeValidator(parse_axis)]], Field(min_length=1)]
+    space: Annotated[
+        dict[str, Annotated[list[Scalar] | Range | Settings, BeforeValidator(parse_axis)]], Field(min_length=1)
+    ]
     objective: Objective = Objective()
     search: Annotated[Search, BeforeValidator(search_by_name)] = Search()
     prune: Annotated[Prune, BeforeValidator(prune_by_name)] = Prune()

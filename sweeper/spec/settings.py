@@ -1,4 +1,4 @@
-"""`space.points` as a list of settings: fields whose values are taken together, such as the winners of another sweep."""
+"""`space.points` as a list of settings: values of several fields taken together, such as another sweep's winners."""
 
 from __future__ import annotations
 

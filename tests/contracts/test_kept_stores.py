@@ -13,6 +13,7 @@ import pytest
 from sweeper.answers.best import best_answer
 from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import area
 from sweeper.spec import parse_spec
 from sweeper.store import Store, open_store
 from sweeper.store.connection import SCHEMA_HEAD
@@ -41,6 +42,10 @@ def test_what_was_recorded_is_all_there(store: Store) -> None:
     completed = store.trials.of(sweep.id, [TrialState.COMPLETED])
     assert all(trial.area_seconds and trial.minimum_loss and trial.seconds for trial in completed)
     assert [len(store.attempts.points(trial.id)) for trial in completed] == [2, 2, 3]
+    for trial in completed:  # they were recorded when areas began at the first point
+        points = store.attempts.points(trial.id)
+        found = trial.area_seconds, trial.area_images, trial.area_steps
+        assert found == (area(points), area(points, "images"), area(points, "steps"))
     assert [attempt.state for trial in completed for attempt in store.attempts.of(trial.id)] == ["completed"] * 3
     store.close()
 

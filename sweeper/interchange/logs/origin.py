@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from sweeper.interchange.numbers import shorten
 from sweeper.ranking.curve import CurveSummary, LossPoint
 from sweeper.ranking.origin import why_not_from_zero
 
@@ -62,5 +61,5 @@ def decide_origin(chosen: str | None, logs: Iterable[tuple[str, Sequence[float]]
         return DecidedOrigin(Origin(chosen))
     for name, seconds in logs:
         if reason := why_not_from_zero(seconds):
-            return DecidedOrigin(Origin.FIRST, f"{shorten(name)}: {reason}")
+            return DecidedOrigin(Origin.FIRST, f"{name}: {reason}")
     return DecidedOrigin(Origin.ZERO)

@@ -46,14 +46,14 @@ def test_stores_one_trial_a_file(capsys: pytest.CaptureFixture[str], logs: list[
     assert (sweep.name, sweep.origin, sweep.group_by) == ("mine", "import", ("workers",))
     assert out.splitlines()[-1] == f"imported 2 trials as mine, sweep {sweep.id}"
     assert first.parameters == {"workers": 2, "learning_rate": 0.5, "batch_size": 64}
-    assert (first.state, first.points, first.area_seconds) == (TrialState.COMPLETED, 3, 1.875)
+    assert (first.state, first.points, first.area_seconds) == (TrialState.COMPLETED, 3, 3.125)
     assert (second.state, second.images, second.area_seconds) == (TrialState.DIVERGED, 128, None)
     assert [point.loss for point in store.attempts.points(first.id)] == [2.5, 2.0, 1.0]
 
 
 def test_tells_what_became_of_each_line(capsys: pytest.CaptureFixture[str], logs: list[Path], store_url: str) -> None:
     _, out, _ = run(capsys, *logs, "--store", store_url)
-    assert f"{logs[0]}: 3 points (columns), minimum loss 1.000000, area 1.875000 (loss x seconds)" in out
+    assert f"{logs[0]}: 3 points (columns), minimum loss 1.000000, area 3.125000 (loss x seconds)" in out
     assert "1 line that is no data:\n    line 5: is not two numbers: Avg iter time = 0.5 seconds" in out
     assert "1 line out of order in time, not used:\n    line 3: 0.7 s comes after 1 s of line 2: 0.7 9" in out
     assert "diverged" in out
@@ -78,7 +78,7 @@ def test_json_gives_the_account(capsys: pytest.CaptureFixture[str], logs: list[P
     assert answer["name"] == "0.5_lr_2w"
     assert first["trial"].startswith(answer["sweep"])
     assert first["file"] == str(logs[0])
-    assert (first["points"], first["minimum_loss"], first["area"]) == (3, 1.0, 1.875)
+    assert (first["points"], first["minimum_loss"], first["area"]) == (3, 1.0, 3.125)
     assert (first["ignored_lines"], first["out_of_order"], first["parameters"]) == (2, 1, {"workers": 1})
     assert (second["ignored_lines"], second["minimum_loss"], second["area"]) == (0, 2.5, None)
 
@@ -143,5 +143,5 @@ def test_the_published_log_keeps_its_figures_through_the_store(
     if not folder:
         pytest.skip("SWEEPER_DATA is not set: the logs of other programs are not here")
     log = Path(folder) / "loss-logs" / "cifar10-k80-key-values.txt"
-    _, out, _ = run(capsys, log, "--loss-key", "Actual Loss", "--store", store_url)
+    _, out, _ = run(capsys, log, "--loss-key", "Actual Loss", "--origin", "first", "--store", store_url)
     assert "3000 points (key-value), minimum loss 2.029640, area 3.470216 (loss x seconds)" in out

@@ -83,12 +83,13 @@ def test_groups_do_not_stop_each_other_and_who_misses_the_threshold_stops_nobody
         return curve.area(threshold=1.0)
 
     assert run(1, [1.2, 1.1, 1.1]) == math.inf
-    assert run(1, [2.0, 2.0, 1.0]) == 1.75
-    assert run(2, [9.0, 9.0, 0.5]) == 6.875
+    assert run(1, [2.0, 2.0, 1.0]) == 2.75
+    assert run(2, [9.0, 9.0, 0.5]) == 11.375
     assert run(1, [9.0, 9.0, 0.5]) is None
-    assert run(1, [math.nan, 9.0, math.inf]) == math.inf
-    assert run(1, [1.0, 1.0, 1.0]) == 1.0
-    assert run(1, [0.1]) == math.inf
+    assert run(1, [0.1, math.nan, math.inf]) == math.inf
+    assert run(1, [1.0, 1.0, 1.0]) == 1.5
+    assert run(1, [0.1]) == pytest.approx(0.05)
+    assert run(1, []) == math.inf
 
 
 @pytest.mark.parametrize(

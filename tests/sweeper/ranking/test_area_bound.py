@@ -13,7 +13,7 @@ from sweeper.ranking import Candidate
 from sweeper.ranking.area_bound import AreaBound
 from sweeper.ranking.curve import LossPoint, area, summarize
 
-BEST = [LossPoint(10 * n, 320 * n, float(n), loss) for n, loss in enumerate([2.0, 1.5, 1.0, 0.5], 1)]  # area 3.75
+BEST = [LossPoint(10 * n, 320 * n, float(n), loss) for n, loss in enumerate([2.0, 1.5, 1.0, 0.5], 1)]  # area 5.75
 
 
 def candidate(trial: str, points: list[LossPoint], over: str = "seconds", **parameters: Any) -> Candidate:
@@ -41,8 +41,8 @@ def flat(loss: float, points: int = 4, pace: float = 1.0) -> list[LossPoint]:
 
 
 def test_a_trial_is_stopped_once_its_area_exceeds_the_best_of_its_group() -> None:
-    assert area(BEST) == 3.75
-    assert stopped_at(pruner(), flat(1.8)) == 4  # areas 0, 1.8, 3.6, 5.4
+    assert area(BEST) == 5.75
+    assert stopped_at(pruner(), flat(1.8)) == 4  # areas 1.8, 3.6, 5.4, 7.2
     assert stopped_at(pruner(), flat(4.0)) == 2
     assert stopped_at(pruner(), flat(1.2)) is None
     assert stopped_at(pruner(), flat(4.0), workers=2) is None
@@ -53,7 +53,7 @@ def test_the_reason_names_the_rival_and_both_areas() -> None:
     made.begin("new", {"workers": 1}, None, None)
     assert made.point("new", flat(4.0)[0]) is None
     hopeless = made.point("new", flat(4.0)[1])
-    assert str(hopeless) == "its area will be 4 at least, and trial best has 3.75"
+    assert str(hopeless) == "its area will be 8 at least, and trial best has 5.75"
 
 
 def test_an_equal_area_may_still_win() -> None:
@@ -62,19 +62,24 @@ def test_an_equal_area_may_still_win() -> None:
 
 @pytest.mark.parametrize("over", ["seconds", "images", "steps"])
 def test_what_is_surely_still_to_come_counts(over: str) -> None:
-    # Over images: 1.7 + 2 x 0.5, then 3.4 + 1 x 0.5, against 3.75, in units of 320; seconds have no pace so soon.
-    assert stopped_at(pruner(over, floor=0.5), flat(1.7)) == (4 if over == "seconds" else 3)
-    assert stopped_at(pruner(over), flat(1.7)) == 4
+    # Over images: 2.5 + 3 x 0.5, then 5.0 + 2 x 0.5, against 5.75, in units of 320; seconds have no pace so soon.
+    assert stopped_at(pruner(over, floor=0.5), flat(2.5)) == (3 if over == "seconds" else 2)
+    assert stopped_at(pruner(over), flat(2.5)) == 3
     assert stopped_at(pruner(over, floor=0.5), flat(1.2)) is None
-    assert stopped_at(pruner(over, floor=0.5), flat(1.7), steps=None) == 4  # nobody knows how much is still to come
+    assert stopped_at(pruner(over, floor=0.5), flat(2.5), steps=None) == 3  # nobody knows how much is still to come
 
 
 def test_over_seconds_the_rest_goes_at_the_fastest_pace_of_several_windows() -> None:
     made = pruner(floor=0.5)
-    ten = [LossPoint(10 * n, 320 * n, 0.5 * n, 2.0) for n in range(1, 11)]
-    # At 3 windows 3.0 are there, and 60 steps of 0.05 s x 0.5 to come; before that nothing is known of the pace.
-    assert stopped_at(made, ten, steps=100) == 4
-    faster = [*ten[:2], *(LossPoint(10 * n, 320 * n, 1.0 + 0.05 * (n - 2), 2.0) for n in range(3, 11))]
+
+    def ten(loss: float) -> list[LossPoint]:
+        return [LossPoint(10 * n, 320 * n, 0.5 * n, loss) for n in range(1, 11)]
+
+    # At 5 windows 5.0 are there, and 50 steps of 0.05 s x 0.5 to come, which makes 6.25.
+    assert stopped_at(made, ten(2.0), steps=100) == 5
+    # At 2 windows it would be 4.0 + 80 x 0.05 x 0.5 = 6.0, but nothing is known of the pace so soon.
+    assert stopped_at(made, ten(4.0), steps=100) == 3
+    faster = [*ten(2.0)[:2], *(LossPoint(10 * n, 320 * n, 1.0 + 0.05 * (n - 2), 2.0) for n in range(3, 11))]
     assert stopped_at(made, faster, steps=100) is None
 
 
@@ -86,7 +91,7 @@ def test_who_does_not_qualify_is_nobodys_rival() -> None:
     made.completed(cut_off)
     assert stopped_at(made, flat(100.0)) is None
     made.completed(candidate("good", flat(0.9)))
-    assert stopped_at(made, flat(100.0)) == 2
+    assert stopped_at(made, flat(100.0)) == 1
     assert stopped_at(AreaBound(None, "seconds", ("workers",)), flat(100.0)) is None
 
 

@@ -62,7 +62,8 @@ def test_a_run_is_a_trial(store: Store, folder: Path) -> None:
         assert repr([point.loss for point in points]) == repr(losses)
         assert [point.step for point in points] == [0, 100, 200]
         assert [point.seconds - points[0].seconds for point in points] == pytest.approx([0, 1, 2])
-    assert first.area_seconds == pytest.approx(2.25)
+    begun = store.attempts.points(first.id)[0].seconds  # after the run's first event
+    assert first.area_seconds == pytest.approx(2.0 * begun + 2.25)
 
 
 def test_what_has_no_place_is_told(store: Store, folder: Path) -> None:

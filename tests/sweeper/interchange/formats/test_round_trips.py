@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -78,6 +79,17 @@ def test_ids_that_are_taken_are_given_anew(store: Store, file_format: SweepForma
     for old, new in {**{new: old for old, new in gangs.items()}, restored.sweep_id: sweep}.items():
         after = after.replace(old, new)
     assert after == "\n".join(before)
+
+
+def test_areas_of_an_earlier_export_are_computed_from_zero(store: Store, other: Store, tmp_path: Path) -> None:
+    sweep = fill(store)
+    expected = told(store, sweep)
+    path = export(store, sweep, SWEEP_FORMATS["json"], tmp_path)
+    text, changed = re.subn(r'"area_(\w+)":[0-9][^,]*,', r'"area_\1":0.125,', path.read_text(encoding="utf-8"))
+    assert changed  # to whatever an earlier version had
+    path.write_text(text.replace('"format":2', '"format":1', 1), encoding="utf-8")
+    take(other, SWEEP_FORMATS["json"], path)
+    assert told(other, sweep) == expected
 
 
 def test_it_is_recognised_by_its_content(store: Store, file_format: SweepFormat, tmp_path: Path) -> None:
