@@ -109,7 +109,7 @@ def test_show_has_the_fixed_shape(run: Any, small: list[str]) -> None:
     assert all(fields <= trial.keys() for trial in answer["trials"])
     best = answer["trials"][0]
     assert best["parameters"] == {"workers": 2, "batch_size": 64, "learning_rate": 0.001}
-    assert (best["area"], best["minimum_loss"], best["seconds"], best["images"]) == (2.1, 1.9, 1.5, 300)
+    assert (best["area"], best["minimum_loss"], best["seconds"], best["images"]) == (3.35, 1.9, 1.5, 300)
 
 
 def test_show_has_the_accuracy_of_the_last_evaluation(run: Any, small: list[str], tested: list[str]) -> None:
@@ -166,7 +166,7 @@ def test_show_prints_whole_lines_and_the_reasons_below(run: Any, small: list[str
     assert lines[0] == f"small ({small[0]}): running"
     assert lines[1] == "8 trials: 4 completed, 1 diverged, 1 failed, 1 pending, 1 running"
     assert lines[2].split("  ")[:3] == ["workers", "batch size", "learning rate"]
-    assert lines[3].split() == ["2", "64", "0.001", "completed", "2.1000", "1.9000", "1.5000", "300"]
+    assert lines[3].split() == ["2", "64", "0.001", "completed", "3.3500", "1.9000", "1.5000", "300"]
     assert lines[11:] == [
         "diverged: the loss is nan at step 3",
         f"  {small[4]} workers=1 batch_size=128 learning_rate=0.5",
@@ -232,7 +232,7 @@ def test_best_has_the_fixed_shape(run: Any, small: list[str]) -> None:
             "winner": {
                 "trial": small[2],
                 "parameters": {"workers": 1, "batch_size": 64, "learning_rate": 0.5},
-                "area": pytest.approx(8.2),
+                "area": pytest.approx(13.2),
                 "minimum_loss": 1.7,
                 "seconds": 6.0,
                 "images": 300,
@@ -270,7 +270,7 @@ def test_best_takes_another_threshold_and_axis(run: Any, small: list[str]) -> No
     answer = json.loads(run("best", "small", "--json", "--threshold", "1.5", "--over", "images")[1])
     assert (answer["over"], answer["threshold"]) == ("images", 1.5)
     assert answer["groups"][0]["winner"]["trial"] == small[1]
-    assert answer["groups"][0]["winner"]["area"] == 400.0
+    assert answer["groups"][0]["winner"]["area"] == 650.0
 
 
 @pytest.mark.parametrize("options", [("--by", "workers,batch_size"), ("--by", "workers", "--by", "batch_size")])
@@ -286,7 +286,7 @@ def test_best_prints_a_row_for_each_group(run: Any, small: list[str]) -> None:
     lines = run("best", "small")[1].splitlines()
     assert lines[0] == f"small ({small[0]}): smallest area over seconds in each group"
     assert "threshold 1.8" in lines[1]
-    assert lines[3].split() == ["1", "64", "0.5", "8.2000", "1.7000", "6.0000", "300", "2/4"]
+    assert lines[3].split() == ["1", "64", "0.5", "13.200", "1.7000", "6.0000", "300", "2/4"]
     assert lines[4].split() == ["2", "-", "-", "-", "-", "-", "-", "0/4"]
     assert lines[5] == "workers 2: none qualified; best minimum loss 1.9000"
 

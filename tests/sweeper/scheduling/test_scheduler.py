@@ -48,7 +48,7 @@ def test_every_trial_is_run_once_and_recorded(store: Store) -> None:
     trial = trials[-1]
     assert (trial.attempt, trial.points, trial.steps, trial.images) == (1, 3, 3, 96)
     assert trial.minimum_loss == 2.0 / 3
-    assert trial.area_seconds == pytest.approx(0.1 * (2 + 1) / 2 + 0.1 * (1 + 2 / 3) / 2)
+    assert trial.area_seconds == pytest.approx(0.1 * 2 + 0.1 * (2 + 1) / 2 + 0.1 * (1 + 2 / 3) / 2)
     assert len(store.attempts.points(trial.id)) == 3
     assert store.attempts.phases(trial.id, 1) == {"compute": 0.25, "gather": 0.05}
     (attempt,) = store.attempts.of(trial.id)

@@ -186,7 +186,7 @@ def test_over_dollars_workers_are_weighed_where_they_compete(store: Store) -> No
     one, two = store.trials.of(sweep)
     answer = best_answer(store, sweep)
     assert answer["groups"][0]["winner"]["trial"] == one.id
-    assert answer["groups"][0]["winner"]["area"] == pytest.approx(0.9 * 0.9 * 0.01)
+    assert answer["groups"][0]["winner"]["area"] == pytest.approx(1.0 * 0.9 * 0.01)
     assert two.state is TrialState.PRUNED
 
 

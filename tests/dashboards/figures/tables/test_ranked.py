@@ -59,7 +59,7 @@ def test_threshold_and_axis_may_be_others_than_the_sweeps(store: Store, outcomes
     assert (table.over, table.threshold) == ("images", 1.5)
     winner = table.groups[1].winner
     assert winner is not None
-    assert winner.area == pytest.approx(64 * 4 * 1.9)
+    assert winner.area == pytest.approx(64 * (2.4 + 4 * 1.9))
 
 
 def test_a_threshold_of_zero_is_a_threshold(store: Store, outcomes: SweepRecord) -> None:
