@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dashboards.figures import FIGURES, Figure, Source
+from sweeper.answers.differences import spec_differences
 from sweeper.errors import FigureError
 from sweeper.options import (
     json_option,
@@ -52,7 +54,10 @@ def _subcommand(figure: Figure[Any]) -> click.Command:
         help="A .png, .svg or .pdf file; default: the sweep's name and the figure's, as PNG.",
     )
     ranking = [threshold_option, over_option, oversubscribed_option, rate_option]
-    for option in [output, *ranking, store_option, json_option]:
+    unlike = click.option(
+        "--allow-unlike", "unlike", is_flag=True, help="Compare areas although budgets or thresholds differ."
+    )
+    for option in [output, *ranking, *([unlike] if figure.compares else []), store_option, json_option]:
         option(command)
     return command
 
@@ -69,6 +74,7 @@ def _plot(
     store_url: str,
     as_json: bool,
     first: str | None = None,
+    unlike: bool = False,
 ) -> None:
     """Draw, write, and say where; raises FigureError, NotFoundError and StoreError."""
     from dashboards.figures.drawing.figure_file import default_path, format_of, write_figure
@@ -86,13 +92,19 @@ def _plot(
             oversubscribed=oversubscribed,
             dollars_per_worker_hour=dollars_per_worker_hour,
             first=first,
+            unlike=unlike,
         )
+        before = None if first is None else store.sweeps.find(first)
+        differences = [] if before is None else spec_differences(before, record)
     path = output or default_path(record.name, record.id, figure.name)
     write_figure(drawn, path)
     if as_json:
-        print_json({"figure": str(path), "sweep": record.id, "kind": figure.name})
-    else:
-        click.echo(str(path))
+        told = {"differences": [vars(one) for one in differences]} if first is not None else {}
+        print_json({"figure": str(path), "sweep": record.id, "kind": figure.name, **told})
+        return
+    for one in differences:
+        click.echo(f"{one.field}: {json.dumps(one.first)} before, {json.dumps(one.second)} after")
+    click.echo(str(path))
 
 
 def draw_figure(
@@ -105,8 +117,9 @@ def draw_figure(
     oversubscribed: bool = False,
     dollars_per_worker_hour: float | None = None,
     first: str | None = None,
+    unlike: bool = False,
 ) -> Drawing:
-    """A figure of a sweep by its name; `first` is the sweep that a comparison starts from.
+    """A figure of a sweep by its name; `first` is the sweep that a comparison starts from, `unlike` as in `Source`.
 
     Raises:
         FigureError: there is no such figure, or the sweep has nothing for it to show.
@@ -125,7 +138,7 @@ def draw_figure(
 
     before = None if first is None else table_of(first, over)
     trials = table_of(sweep, over if before is None else before.over)
-    return figure.draw(figure.table(Source(store, trials, before)))
+    return figure.draw(figure.table(Source(store, trials, before, unlike=unlike)))
 
 
 plot = plot_command(FIGURES.values())

@@ -20,7 +20,8 @@ class Source:
     """What a figure's table is made from.
 
     `trials` are the sweep's trials, ranked as the reader asked. `before` are those of the sweep that it is compared
-    with; only figures with `compares` read them. `chosen` are ids of trials that the reader has picked; only figures
+    with; only figures with `compares` read them, and compare areas over `unlike` budgets or by unlike thresholds only
+    where asked to. `chosen` are ids of trials that the reader has picked; only figures
     with `of_chosen` read them. `doubtful` finds the pruned trials that might have won. It ranks the whole sweep, so a
     figure calls it only if it shows them.
     """
@@ -28,6 +29,7 @@ class Source:
     store: Store
     trials: TrialTable
     before: TrialTable | None = None
+    unlike: bool = False
     chosen: tuple[str, ...] = ()
     doubtful: Callable[[], Collection[str]] = frozenset
 

@@ -66,8 +66,24 @@ def test_the_default_file_has_the_sweeps_name(call: Any) -> None:
 
 def test_two_sweeps_are_compared_over_the_axis_of_the_first(call: Any, store: Store, sweep: SweepRecord) -> None:
     run(store, {"learning_rate": [0.1]}, lambda _: curve(1.0, 1.0), name="by images", over="images")
-    assert call("compare", "by images", sweep.id, "-o", "both.svg") == (0, "both.svg\n", "")
+    code, out, err = call("compare", "by images", sweep.id, "-o", "both.svg")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "space.learning_rate: [0.1] before, [0.1, 0.5] after",
+        'objective.over: "images" before, "seconds" after',
+        "space.workers: null before, [1, 2] after",
+        "both.svg",
+    ]
     assert "area over images" in Path("both.svg").read_text()
+
+
+def test_unlike_thresholds_are_compared_where_it_is_allowed(call: Any, store: Store, sweep: SweepRecord) -> None:
+    run(store, {"learning_rate": [0.1]}, lambda _: curve(1.0, 1.0), name="strict", threshold=0.5)
+    code, _, err = call("compare", "strict", sweep.id, "-o", "both.svg")
+    assert (code, "their thresholds are 0.5 and" in err) == (1, True)
+    code, out, _ = call("compare", "strict", sweep.id, "-o", "both.svg", "--allow-unlike", "--json")
+    assert code == 0
+    assert {"field": "objective.threshold", "first": 0.5, "second": 1.8} in json.loads(out)["differences"]
 
 
 def test_json_says_what_was_written(call: Any, sweep: SweepRecord) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dashboards.figures.base import Figure, Source
 from dashboards.figures.comparison.table import Comparison, comparison, comparison_csv
+from sweeper.answers.differences import spec_differences
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -24,7 +25,9 @@ class Comparing(Figure[Comparison]):
     def table(self, source: Source) -> Comparison:
         """See `table.comparison`."""
         assert source.before is not None, "a comparison takes two sweeps"
-        return comparison(source.before, source.trials)
+        first, second = source.before, source.trials
+        records = [source.store.sweeps.find(table.sweep) for table in (first, second)]
+        return comparison(first, second, spec_differences(*records), unlike=source.unlike)
 
     def draw(self, table: Comparison) -> Drawing:
         """See `drawing.draw_comparison`."""

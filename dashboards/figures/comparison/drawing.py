@@ -14,7 +14,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import PercentFormatter
 
-from dashboards.figures.comparison.table import ComparedCell, Comparison, check_comparison, colour_span
+from dashboards.figures.comparison.table import (
+    ComparedCell,
+    Comparison,
+    check_comparison,
+    colour_span,
+    differences_words,
+)
 from dashboards.figures.drawing import style
 from dashboards.figures.drawing.colour_scale import ink_on
 from dashboards.figures.drawing.panels import title
@@ -68,7 +74,8 @@ def draw_comparison(table: Comparison) -> Figure:
     bar.ax.spines[:].set_visible(False)
     bar.set_label("second against first (below zero: better)")
     words = f"area over {table.first.over}, {area_unit(table.first.over)}: difference to"
-    names = wrap(f"{words} {table.first.name} ({table.first.sweep})", total - 0.6, style.TITLE_PT)
+    words = f"{words} {table.first.name} ({table.first.sweep}). {differences_words(table.differences)}"
+    names = wrap(words.strip(), total - 0.6, style.TITLE_PT)
     title(figure, f"{table.second.name} ({table.second.sweep})", names, total)
     figure.legend(handles=_legend(), loc="outside lower left", ncols=2 if total < 8 else 3, handlelength=2.2)
     return figure

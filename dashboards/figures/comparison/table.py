@@ -9,10 +9,13 @@ from typing import Any
 
 from dashboards.figures.tables import BATCH_SIZE, GLOBAL_BATCH_SIZE, MAXIMUM_GROUPS, Outcome, TrialRow, TrialTable
 from dashboards.figures.tables.csv_text import csv_text
+from dashboards.figures.words.numbers import setting
+from sweeper.answers.differences import Difference
 from sweeper.errors import FigureError
 from sweeper.ranking import sort_key
 
 _OUTCOMES = list(Outcome)
+_SHOWN = 4  # differences of specs, in a figure
 _Place = tuple[int, Any, Any]  # workers, batch size, learning rate
 
 
@@ -54,13 +57,15 @@ class ComparedCell:
 class Comparison:
     """Two sweeps over one axis: `cells` in numeric order of workers, batch size and rate, of all that either has.
 
-    Where one gives batches by worker and the other of all together, `batch_name` is that of all together.
+    `differences` are those of the specs. Where one gives batches by worker and the other of all together, `batch_name`
+    is that of all together.
     """
 
     first: TrialTable
     second: TrialTable
     batch_name: str
     cells: tuple[ComparedCell, ...]
+    differences: tuple[Difference, ...] = ()
 
     @property
     def workers(self) -> tuple[int, ...]:
@@ -68,14 +73,17 @@ class Comparison:
         return tuple(sorted({cell.workers for cell in self.cells}))
 
 
-def comparison(first: TrialTable, second: TrialTable) -> Comparison:
+def comparison(
+    first: TrialTable, second: TrialTable, differences: Sequence[Difference] = (), *, unlike: bool = False
+) -> Comparison:
     """What came of the same settings in two sweeps, each by its own threshold.
 
     Of several trials at one place (further parameters that vary) the best one counts: the smallest area of the
-    qualified, else of those above the threshold.
+    qualified, else of those above the threshold. `unlike` compares areas over different budgets and by different
+    thresholds, too.
 
     Raises:
-        FigureError: their areas are over different axes.
+        FigureError: their areas are over different axes, or their budgets or thresholds differ.
     """
     if first.over != second.over:
         raise FigureError(
@@ -87,7 +95,25 @@ def comparison(first: TrialTable, second: TrialTable) -> Comparison:
     before, after = _places(first, batch_name), _places(second, batch_name)
     places = sorted({**before, **after}, key=lambda place: [sort_key(value) for value in place])
     cells = tuple(ComparedCell(*place, before.get(place), after.get(place)) for place in places)
-    return Comparison(first, second, batch_name, cells)
+    if not unlike and (reasons := _why_unlike(first, second, cells)):
+        raise FigureError(
+            f"{first.name!r} and {second.name!r} cannot be compared by their areas: {'; '.join(reasons)}",
+            "compare sweeps that are alike in this, or allow unlike ones",
+        )
+    return Comparison(first, second, batch_name, cells, tuple(differences))
+
+
+def _why_unlike(first: TrialTable, second: TrialTable, cells: Sequence[ComparedCell]) -> list[str]:
+    reasons = []
+    if first.threshold != second.threshold:
+        before, after = ("none" if one.threshold is None else f"{one.threshold:g}" for one in (first, second))
+        reasons.append(f"their thresholds are {before} and {after}")
+    trained = [cell for cell in cells if None not in cell.areas]
+    budgets = ((cell.first.images, cell.second.images) for cell in trained if cell.first and cell.second)
+    if unequal := next((pair for pair in budgets if pair[0] != pair[1]), None):
+        before, after = ("an unknown number of" if images is None else f"{images:,}" for images in unequal)
+        reasons.append(f"their trials saw {before} and {after} images")
+    return reasons
 
 
 def _places(table: TrialTable, batch_name: str) -> Mapping[_Place, TrialRow]:
@@ -123,6 +149,19 @@ def check_comparison(table: Comparison) -> None:
         raise FigureError(
             f"{len(table.workers)} worker counts, a figure shows at most {MAXIMUM_GROUPS}", "compare smaller sweeps"
         )
+
+
+def differences_words(differences: Sequence[Difference]) -> str:
+    """What differs in the specs, in a sentence; the first few by their values. Empty where nothing does."""
+    if not differences:
+        return ""
+    shown = [f"{one.field} {_value(one.first)} / {_value(one.second)}" for one in differences[:_SHOWN]]
+    more = f" and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
+    return f"The specs differ in {', '.join(shown)}{more}."
+
+
+def _value(value: Any) -> str:
+    return "–" if value is None else setting(value)
 
 
 def colour_span(cells: Sequence[ComparedCell]) -> float:

@@ -15,6 +15,7 @@ from dashboards.pages.sweeps.best_table import best_table
 from dashboards.pages.sweeps.sweep_list import shares
 from dashboards.pages.view import View, view_of
 from dashboards.responses.json_answers import JsonAnswer
+from sweeper.answers.differences import spec_differences
 from sweeper.store import Store, SweepRecord
 
 _MOST_NAMED = 200
@@ -28,8 +29,9 @@ def routes(store: Store, tables: Tables) -> APIRouter:
     routes = APIRouter()
 
     @routes.get("/compare")
-    def compare(view: Looked, a: Reference = "", b: Reference = "") -> Response:
-        sides = [_side(store.sweeps.find(one), view, tables) for one in (a, b) if one]
+    def compare(view: Looked, a: Reference = "", b: Reference = "", unlike: bool = False) -> Response:
+        sweeps = [store.sweeps.find(one) for one in (a, b) if one]
+        sides = [_side(sweep, view, tables) for sweep in sweeps]
         return show(
             "compare.html",
             a=a,
@@ -38,16 +40,18 @@ def routes(store: Store, tables: Tables) -> APIRouter:
             sides=sides,
             known=store.sweeps.all()[:_MOST_NAMED],
             both=len(sides) == 2,
+            unlike=unlike,
+            differences=spec_differences(*sweeps) if len(sweeps) == 2 else [],
             comparison=_COMPARISON,
         )
 
     @routes.get("/compare/figure.{extension}")
-    def figure(view: Looked, extension: Extension, a: Reference, b: Reference) -> Response:
+    def figure(view: Looked, extension: Extension, a: Reference, b: Reference, unlike: bool = False) -> Response:
         first, second = store.sweeps.find(a), store.sweeps.find(b)
 
         def source() -> Source:
             before = tables.trials(first, view)
-            return Source(store, tables.trials(second, _over(view, before.over)), before)
+            return Source(store, tables.trials(second, _over(view, before.over)), before, unlike=unlike)
 
         if extension == "json":
             return JsonAnswer(drawn_or_why_not(lambda: _COMPARISON.plotly(source())))

@@ -8,7 +8,9 @@ from matplotlib.text import Text
 from dashboards.figures.comparison.drawing import draw_comparison
 from dashboards.figures.comparison.table import comparison, comparison_csv
 from dashboards.figures.tables import trial_table
+from sweeper.answers.differences import Difference, spec_differences
 from sweeper.errors import FigureError
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.store import Store, TrialRecord
 from tests.dashboards.sweeps import Result, curve, diverging, run
 
@@ -48,3 +50,47 @@ def test_different_axes_are_refused(store: Store) -> None:
     sweep = run(store, {"learning_rate": [0.1]}, lambda _: curve(4.0, 1.0))
     with pytest.raises(FigureError, match="are over seconds"):
         comparison(trial_table(store, sweep), trial_table(store, sweep, "images"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "images", "reason"),
+    [
+        ({}, 64, "their trials saw 256 and 64 images"),
+        ({"threshold": 1.5}, 256, "their thresholds are 1.8 and 1.5"),
+    ],
+)
+def test_unlike_budgets_and_thresholds_are_compared_only_where_asked(
+    store: Store, fields: dict[str, float], images: int, reason: str
+) -> None:
+    def points(images: int) -> list[LossPoint]:
+        return [LossPoint(n, n * images // 4, float(n), 1.0) for n in range(1, 5)]
+
+    first = run(store, {"learning_rate": [0.1]}, lambda _: points(256))
+    second = run(store, {"learning_rate": [0.1]}, lambda _: points(images), **fields)
+    tables = trial_table(store, first), trial_table(store, second)
+    with pytest.raises(FigureError, match=reason):
+        comparison(*tables)
+    (cell,) = comparison(*tables, unlike=True).cells
+    assert cell.relative == 0.0
+
+
+def test_a_comparison_says_what_differs_in_the_specs(store: Store) -> None:
+    first = run(store, {"learning_rate": [0.1], "workers": [1]}, lambda _: curve(1.0, 1.0))
+    second = run(store, {"learning_rate": [0.1], "workers": [1, 2]}, lambda _: curve(1.0, 1.0), repeats=2)
+    differences = spec_differences(store.sweeps.find(first.id), store.sweeps.find(second.id))
+    assert [(one.field, one.first, one.second) for one in differences] == [
+        ("space.workers", [1], [1, 2]),
+        ("repeats", 1, 2),
+    ]
+    table = comparison(trial_table(store, first), trial_table(store, second), differences)
+    texts = [text.get_text() for text in draw_comparison(table).findobj(Text) if isinstance(text, Text)]
+    assert any("The specs differ in space.workers [1] / [1, 2], repeats 1 / 2." in " ".join(t.split()) for t in texts)
+    assert spec_differences(store.sweeps.find(first.id), store.sweeps.find(first.id)) == []
+
+
+def test_of_an_import_only_its_origin_differs(store: Store) -> None:
+    points = [LossPoint(1, None, 1.0, 1.0)]
+    imported = store.sweeps.find(store.sweeps.add_import("logs", [({"workers": 1}, "a", points, summarize(points))]))
+    sweep = run(store, {"learning_rate": [0.1]}, lambda _: curve(1.0, 1.0))
+    assert spec_differences(store.sweeps.find(sweep.id), imported) == [Difference("origin", "run", "import")]
+    assert spec_differences(imported, imported) == []
