@@ -122,7 +122,11 @@ class Sweep:
 
     @property
     def state(self) -> str:
-        """How far the sweep is, in the words of `sweeper list`."""
+        """How far the sweep is, in the words of `sweeper list`.
+
+        waiting, running, completed, completed with failures, failed, stopped or interrupted; "completed" alone says
+        that every trial has a result.
+        """
         return str(self._source.status(self.id)["state"])
 
     def trials(self) -> pd.DataFrame:

@@ -17,7 +17,7 @@ ORDERS: tuple[str, ...] = get_args(Order)
 
 def list_answer(store: Store) -> dict[str, Any]:
     """All sweeps, newest first: {"sweeps": [{"sweep", "name", "origin", "state", "trials", "ended", "states",
-    "created_at"}]}; `states` counts the trials by state, `created_at` is ISO 8601 in UTC.
+    "created_at"}]}; `state` is one of `SweepState`, `states` counts the trials by theirs, `created_at` is in UTC.
     """
     return {"sweeps": [sweep_answer(sweep) for sweep in store.sweeps.all()]}
 
@@ -27,7 +27,7 @@ def sweep_answer(sweep: SweepRecord) -> dict[str, Any]:
     return {
         **heading(sweep),
         "origin": sweep.origin,
-        "state": sweep.state,
+        "state": sweep.state.value,
         "trials": sweep.total,
         "ended": sweep.ended,
         "states": _states(sweep),
@@ -54,7 +54,7 @@ def show_answer(store: Store, reference: str, order: str = "area", rate: float |
     dollars = {} if rate is None else bill(store, sweep, [(t.id, t.workers, t.seconds) for t in trials], rate)
     return {
         **heading(sweep),
-        "state": sweep.state,
+        "state": sweep.state.value,
         "states": _states(sweep),
         "dollars_per_worker_hour": rate,
         "dollars": None if rate is None else math.fsum(dollars.values()),

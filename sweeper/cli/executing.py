@@ -56,13 +56,14 @@ def audience_of(as_json: bool) -> Audience:
 
 
 def conclude(store: Store, sweep: SweepRecord, as_json: bool) -> None:
-    """Print the best per group; raises ClickException where trials have failed."""
+    """Print the best per group and the sweep's state; raises ClickException where trials have failed."""
     answer = best_answer(store, sweep.id)
     if as_json:
         print_json(answer)
     else:
         click.echo()
         print_groups(answer)
+        click.echo(f"{sweep.name} ({sweep.id}): {sweep.state}")
     if failed := sweep.states.get(TrialState.FAILED, 0):
         raise click.ClickException(
             f"{failed} of {sweep.trials} trials failed; `sweeper show {sweep.id}` says why, "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from sweeper.plan.sweep_state import SweepState, sweep_state
 from sweeper.plan.trial import TrialSpec, TrialState
 from sweeper.ranking import Candidate
 from sweeper.spec import Resources, StoredSpec, parse_config
@@ -16,7 +17,8 @@ from sweeper.spec import Resources, StoredSpec, parse_config
 class SweepRecord:
     """A sweep, submitted or imported.
 
-    `states` counts its trials by state, `begun` those that were ever attempted.
+    `states` counts its trials by state, `begun` those that were ever attempted, `held` those that a scheduler whose
+    lease is alive runs. `stop_asked` where somebody has asked to stop it.
     """
 
     id: str
@@ -29,6 +31,8 @@ class SweepRecord:
     created_at: datetime
     states: Mapping[TrialState, int]
     begun: int
+    held: int = 0
+    stop_asked: bool = False
 
     @property
     def trials(self) -> int:
@@ -46,16 +50,9 @@ class SweepRecord:
         return sum(count for state, count in self.states.items() if state.ended)
 
     @property
-    def state(self) -> str:
-        """completed (all trials ended), running, pending (none begun), or interrupted (some wait, none runs).
-
-        A trial that a search is still to add waits, too.
-        """
-        if self.ended == self.total:
-            return "completed"
-        if self.states.get(TrialState.RUNNING):
-            return "running"
-        return "interrupted" if self.begun else "pending"
+    def state(self) -> SweepState:
+        """See `sweep_state`. A trial that a search is still to add waits, too."""
+        return sweep_state(self.states, self.total, begun=self.begun > 0, held=self.held, stop_asked=self.stop_asked)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Table,
     Text,
     Update,
+    and_,
     case,
     cast,
     exists,
@@ -130,18 +131,30 @@ def _copy_points(connection: Connection, trial_id: str, attempt: int, points: Se
         raise kind(statement, None, error) from error
 
 
-def state_counts(connection: Connection, sweep_id: str | None = None) -> dict[str, tuple[dict[TrialState, int], int]]:
-    """By sweep, or of one: how many trials are in each state, and how many were ever attempted."""
+def state_counts(
+    connection: Connection, sweep_id: str | None = None
+) -> dict[str, tuple[dict[TrialState, int], int, int]]:
+    """By sweep, or of one: how many trials are in each state, were ever attempted, and run under a live lease."""
     columns = tables.trial.c
     begun = func.sum(case((columns.attempt > 0, 1), else_=0))
-    query = select(columns.sweep_id, columns.state, func.count(), begun).group_by(columns.sweep_id, columns.state)
+    held = func.sum(case((is_held(), 1), else_=0))
+    query = select(columns.sweep_id, columns.state, func.count(), begun, held)
+    query = query.group_by(columns.sweep_id, columns.state)
     if sweep_id is not None:
         query = query.where(columns.sweep_id == sweep_id)
-    counts: dict[str, tuple[dict[TrialState, int], int]] = {}
-    for sweep_id, state, count, attempted in connection.execute(query):
-        states, before = counts.get(sweep_id, ({}, 0))
-        counts[sweep_id] = {**states, TrialState(state): count}, before + int(attempted)
+    counts: dict[str, tuple[dict[TrialState, int], int, int]] = {}
+    for sweep_id, state, count, attempted, run in connection.execute(query):
+        states, begun_before, held_before = counts.get(sweep_id, ({}, 0, 0))
+        now = {**states, TrialState(state): count}
+        counts[sweep_id] = now, begun_before + int(attempted), held_before + int(run)
     return counts
+
+
+def is_held() -> ColumnElement[bool]:
+    """Whether a trial runs, and the lease of its scheduler has not ended."""
+    scheduler, trial = tables.scheduler.c, tables.trial.c
+    alive = select(scheduler.id).where(scheduler.lease_until > datetime.now(UTC))
+    return and_(trial.state == TrialState.RUNNING.value, trial.scheduler_id.in_(alive))
 
 
 def candidates_of(sweep_id: str, over: str, *, oversubscribed: bool) -> Select[Any]:

@@ -200,7 +200,7 @@ def _all_sweeps(connection: Connection) -> list[SweepRecord]:
     order = (tables.sweep.c.created_at.desc(), tables.sweep.c.id)
     found = connection.execute(select(tables.sweep).order_by(*order)).mappings().all()
     counts = statements.state_counts(connection)
-    return [rows.sweep_record(row, *counts.get(row["id"], ({}, 0))) for row in found]
+    return [rows.sweep_record(row, *counts.get(row["id"], ({}, 0, 0))) for row in found]
 
 
 def _of_id(connection: Connection, sweep_id: str) -> SweepRecord | None:
@@ -208,7 +208,7 @@ def _of_id(connection: Connection, sweep_id: str) -> SweepRecord | None:
     row = connection.execute(select(tables.sweep).where(tables.sweep.c.id == sweep_id)).mappings().one_or_none()
     if row is None:
         return None
-    return rows.sweep_record(row, *statements.state_counts(connection, sweep_id).get(sweep_id, ({}, 0)))
+    return rows.sweep_record(row, *statements.state_counts(connection, sweep_id).get(sweep_id, ({}, 0, 0)))
 
 
 def _missing(connection: Connection, sweep_id: str, trials: Sequence[TrialSpec]) -> list[TrialSpec]:

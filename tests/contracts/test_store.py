@@ -335,14 +335,39 @@ class TestStore:
 
     def test_a_sweep_is_what_its_trials_are(self, store: Store) -> None:
         sweep_id, trials = added(store)
+        scheduler = store.leases.begin("host", "process")
         states = [store.sweeps.find(sweep_id).state]
         for trial in trials:
-            store.attempts.claim(trial)
+            store.attempts.claim(trial, scheduler_id=scheduler)
             states.append(store.sweeps.find(sweep_id).state)
             store.attempts.finish(trial, 1, TrialState.DIVERGED, summarize([]))
             states.append(store.sweeps.find(sweep_id).state)
-        assert states == ["pending", *["running", "interrupted"] * 3, "running", "completed"]
+        assert states == ["waiting", *["running", "interrupted"] * 3, "running", "completed"]
         assert store.sweeps.find(sweep_id).ended == 4
+
+    def test_a_sweep_runs_for_as_long_as_somebody_holds_its_trials(self, store: Store) -> None:
+        sweep_id, trials = added(store)
+        others, _ = added(store, mine("other"))
+        gone, there = (store.leases.begin("host", name) for name in ("gone", "there"))
+        store.attempts.claim(trials[0], scheduler_id=gone)
+        store.attempts.claim(trials[1], scheduler_id=there)
+        store.leases.end(gone)
+        assert store.sweeps.find(sweep_id).state == "running"
+        assert store.progress.held(sweep_id) == 1
+        assert {sweep.id: sweep.state.value for sweep in store.sweeps.all()} == {others: "waiting", sweep_id: "running"}
+        store.leases.end(there)
+        assert store.sweeps.find(sweep_id).state == "interrupted"
+        assert store.progress.held(sweep_id) == 0
+
+    def test_a_sweep_with_cancelled_trials_was_stopped(self, store: Store) -> None:
+        sweep_id, trials = added(store)
+        scheduler = store.leases.begin("host", "process")
+        store.attempts.claim(trials[0], scheduler_id=scheduler)
+        store.sweeps.ask_to_stop(sweep_id)
+        assert store.sweeps.find(sweep_id).state == "running"
+        store.attempts.finish(trials[0], 1, TrialState.CANCELLED, summarize([]))
+        assert store.sweeps.find(sweep_id).state == "stopped"
+        assert store.sweeps.find(sweep_id).stop_asked
 
     # What attempts report
 

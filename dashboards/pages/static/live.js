@@ -87,7 +87,7 @@ function showProgress({ state, states, total, ended, running, ...left }) {
   const place = document.getElementById("state");
   if (!place) return;
   const badge = place.querySelector(".badge");
-  badge.className = `badge state-${state}`;
+  badge.className = `badge state-${state.replaceAll(" ", "-")}`;
   badge.textContent = state;
   const shares = ORDER.filter((one) => states[one]).map((one) => [one, states[one]]);
   document.getElementById("counts").textContent = [

@@ -59,7 +59,7 @@ def small(store: Store) -> list[str]:
     end(store, ids[3], TrialState.DIVERGED, curve(1.0, math.nan), "the loss is nan at step 3")
     end(store, ids[4], TrialState.COMPLETED, curve(0.5, 1.9))
     end(store, ids[5], TrialState.FAILED, [], "rank 1 died\nwith signal 9")
-    store.attempts.claim(ids[6])
+    store.attempts.claim(ids[6], scheduler_id=store.leases.begin("host", "process"))
     return [sweep_id, *ids]
 
 
