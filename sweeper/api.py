@@ -40,6 +40,7 @@ _SHOWN = 20  # rows of a sweep that a notebook shows
 _OF_TRIAL = ("trial", "state")
 _MEASURED = (
     "area",
+    "area_is_bound",
     "minimum_loss",
     "final_loss",
     "seconds",
@@ -50,6 +51,7 @@ _MEASURED = (
     "dollars",
     "attempt",
     "oversubscribed",
+    "at_chance",
     "derived_from",
     "reason",
 )
@@ -132,9 +134,9 @@ class Sweep:
     def trials(self) -> pd.DataFrame:
         """A row for each trial, in the order of the plan.
 
-        Columns: trial, state, the parameters, area (loss times seconds), minimum_loss, final_loss, seconds, images,
-        steps, points, accuracy, dollars, attempt, oversubscribed, derived_from, reason. What a trial does not have is
-        missing (NaN or None).
+        Columns: trial, state, the parameters, area (loss times seconds), area_is_bound (of a trial that ended early),
+        minimum_loss, final_loss, seconds, images, steps, points, accuracy, dollars, attempt, oversubscribed, at_chance,
+        derived_from, reason. What a trial does not have is missing (NaN or None).
         """
         return _trial_frame(self._source.trials(self.id))
 
@@ -256,7 +258,11 @@ class Sweep:
         from html import escape
 
         found, trials = self._source.status(self.id), self.trials()
-        table = trials.sort_values("area", na_position="last").head(_SHOWN).dropna(axis="columns", how="all")
+        table = (
+            trials.sort_values(["area_is_bound", "area"], na_position="last")
+            .head(_SHOWN)
+            .dropna(axis="columns", how="all")
+        )
         more = f"<p>{len(trials) - _SHOWN} more trials</p>" if len(trials) > _SHOWN else ""
         heading = f"<b>{escape(self.name)}</b> ({self.id}): {escape(found['state'])}, {found['ended']} of "
         return f"<p>{heading}{found['trials']} trials ended</p>{table.to_html(index=False)}{more}"

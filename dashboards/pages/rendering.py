@@ -6,6 +6,7 @@ A template takes nothing that comes from elsewhere for HTML.
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ from dashboards.figures.words.labels import plain
 from dashboards.figures.words.numbers import parameter_words
 from dashboards.pages.static_files import asset, plotly_address
 from sweeper.answers.numbers import dollars, duration, measure
+from sweeper.answers.sweeps import trial_answer
+from sweeper.answers.trial_words import area_words, marks_of
 from sweeper.plan.trial import TrialState
+from sweeper.store import TrialRecord
 
 _STATES = [state.value for state in TrialState]
 _ENVIRONMENT = Environment(
@@ -33,6 +37,8 @@ def show(template: str, status: int = 200, **content: Any) -> HTMLResponse:
     given = {
         "measure": measure_words,
         "parameter": parameter_words,
+        "area": partial(area_words, none="–"),
+        "marks": marks,
         "dollars": dollars,
         "duration": duration,
         "moment": moment,
@@ -51,6 +57,11 @@ def error_page(status: int, kind: str, message: str, remedy: str = "") -> HTMLRe
 def measure_words(value: float | None) -> str:
     """A measured number as the command line has it; what is not finite by name."""
     return "–" if value is None else measure(value)
+
+
+def marks(trial: TrialRecord) -> list[str]:
+    """What is to be said of a trial beside its state."""
+    return [*marks_of(trial_answer(trial)), *([] if trial.finite else ["not finite"])]
 
 
 def parameters_words(parameters: dict[str, Any], without: Any = ()) -> str:

@@ -23,6 +23,11 @@ class TrialState(StrEnum):
     CANCELLED = "cancelled"
 
     @property
+    def ended_early(self) -> bool:
+        """Whether the trial is over without having run to its end: an area that it has is a lower bound."""
+        return self in (TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED)
+
+    @property
     def ended(self) -> bool:
         """Whether the trial is over; what an ended one recorded is never rewritten."""
         return self not in (TrialState.PENDING, TrialState.RUNNING)

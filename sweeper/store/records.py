@@ -10,6 +10,7 @@ from typing import Any
 from sweeper.plan.sweep_state import SweepState, sweep_state
 from sweeper.plan.trial import TrialSpec, TrialState
 from sweeper.ranking import Candidate
+from sweeper.ranking.chance import chance_limit, is_at_chance
 from sweeper.spec import Resources, StoredSpec, parse_config
 
 
@@ -123,6 +124,16 @@ class TrialRecord:
             resources=Resources.model_validate(self.resources),
         )
 
+    @property
+    def at_chance(self) -> bool:
+        """Whether the trial never learnt; see `sweeper.ranking.chance`."""
+        return is_at_chance(self.state, self.minimum_loss, chance_limit(self.config))
+
+    @property
+    def area_is_bound(self) -> bool:
+        """Whether its areas are lower bounds, for it ended early."""
+        return self.state.ended_early and self.area_steps is not None
+
     def area(self, over: str) -> float | None:
         """Area over "seconds", "images" or "steps"."""
         areas = {"seconds": self.area_seconds, "images": self.area_images, "steps": self.area_steps}
@@ -143,6 +154,7 @@ class TrialRecord:
             position=self.position,
             oversubscribed=self.oversubscribed,
             derived_from=self.derived_from,
+            at_chance=self.at_chance,
         )
 
 

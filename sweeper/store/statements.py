@@ -17,13 +17,18 @@ from sqlalchemy import (
     case,
     cast,
     exists,
+    false,
     func,
+    or_,
     select,
+    true,
     update,
 )
 from sqlalchemy.exc import DatabaseError, IntegrityError
 
+from engine.config import MODELS
 from sweeper.plan.trial import TrialSpec, TrialState, predecessors
+from sweeper.ranking.chance import LIMITS
 from sweeper.ranking.curve import LossPoint
 from sweeper.store import tables
 
@@ -165,12 +170,22 @@ def candidates_of(sweep_id: str, over: str, *, oversubscribed: bool) -> Select[A
     if over == "seconds" and not oversubscribed:
         area = case((trial.oversubscribed, None), else_=area)
     curve = (trial.finite, area, trial.minimum_loss, trial.seconds, trial.images)
-    rest = (trial.position, trial.oversubscribed, trial.derived_from)
+    rest = (trial.position, trial.oversubscribed, trial.derived_from, _is_at_chance())
     return (
         select(trial.id, cast(trial.parameters, Text), trial.state, *curve, *rest)
         .where(trial.sweep_id == sweep_id)
         .order_by(trial.position)
     )
+
+
+def _is_at_chance() -> ColumnElement[bool]:
+    """As `sweeper.ranking.chance.is_at_chance`; settings are read only of trials whose loss is that high."""
+    trial = tables.trial.c
+    data, model = trial.config["data"].as_string(), trial.config["model"].as_string()
+    never_below = or_(*(and_(data == name, trial.minimum_loss >= limit) for name, limit in LIMITS.items()))
+    of_classes = case((and_(model.in_(list(MODELS)), never_below), true()), else_=false())
+    is_high = and_(trial.state == TrialState.COMPLETED.value, trial.minimum_loss >= min(LIMITS.values()))
+    return case((is_high, of_classes), else_=false())
 
 
 def of_attempt(table: Table, trial_id: str, attempt: int | None) -> Select[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Select, case, func, select
 
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
@@ -92,13 +92,15 @@ class Views:
     ) -> TrialPage:
         """At most so many trials of a sweep from the `first` on, by one of `ORDERS`; those without a value last.
 
-        `ids` leaves others out, however many they are.
+        By area, those that shared cores come after the others, then those that ended early. `ids` leaves others out,
+        however many they are.
         """
         trial, column = tables.trial, _ORDERS[order]
         query = select(trial).where(trial.c.sweep_id == sweep_id)
         if state is not None:
             query = query.where(trial.c.state == state.value)
-        ordered = query.order_by(column.is_(None), column.desc() if descending else column, trial.c.position)
+        last = [column.is_(None), *([_unranked()] if order == "area" else [])]
+        ordered = query.order_by(*last, column.desc() if descending else column, trial.c.position)
         if ids is None:
             return self._read(lambda connection: _page(connection, query, ordered.offset(first).limit(most)))
         wanted = frozenset(ids)
@@ -131,6 +133,13 @@ class Views:
             return found
 
         return self._read(read)
+
+
+def _unranked() -> ColumnElement[int]:
+    """Why a trial's area over seconds is not ranked: 1 where it shared cores, 2 where it is a lower bound; else 0."""
+    trial = tables.trial.c
+    early = trial.state.in_([one.value for one in TrialState if one.ended_early])
+    return case((early, 2), (trial.oversubscribed, 1), else_=0)
 
 
 def _page(connection: Connection, query: Select[Any], shown: Select[Any]) -> TrialPage:

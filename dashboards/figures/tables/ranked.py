@@ -18,8 +18,8 @@ from dashboards.figures.tables.trials import (
 )
 from sweeper.answers.cost import candidates_over, rate_for
 from sweeper.errors import FigureError
-from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate, Group, best_per_group, qualifies
+from sweeper.ranking.rank import has_diverged
 from sweeper.ranking.settings import competitors
 from sweeper.spec import DOLLARS, OVER
 from sweeper.store import Store, SweepRecord
@@ -72,11 +72,13 @@ def outcome(trial: Candidate, threshold: float | None) -> Outcome:
 
 
 def _other_outcome(trial: Candidate) -> Outcome:
-    if trial.state is TrialState.DIVERGED or (trial.complete and not trial.finite):
+    if has_diverged(trial):
         return Outcome.DIVERGED
     if trial.complete and trial.oversubscribed and trial.area is None:
         return Outcome.OVERSUBSCRIBED
-    return Outcome.ABOVE_THRESHOLD if trial.complete and trial.area is not None else Outcome.NO_RESULT
+    if not trial.complete or trial.area is None:
+        return Outcome.NO_RESULT
+    return Outcome.AT_CHANCE if trial.at_chance else Outcome.ABOVE_THRESHOLD
 
 
 def _rows(
@@ -88,7 +90,7 @@ def _rows(
 ) -> list[TrialRow]:
     """Made column by column, in the order of a row's fields: there are many, and one at a time take twice the time."""
     fields = zip(*trials, strict=True)
-    ids, parameters, states, _, areas, losses, seconds, images, positions, shared, sources, repeats = fields
+    ids, parameters, states, _, areas, losses, seconds, images, positions, shared, sources, chance, repeats = fields
     columns = (
         ids,
         positions,
@@ -106,6 +108,7 @@ def _rows(
         [source is not None for source in sources],
         images,
         shared,
+        chance,
     )
     return list(map(TrialRow._make, zip(*columns, strict=False)))
 

@@ -24,9 +24,15 @@ class Outcome(StrEnum):
 
     QUALIFIED = "qualified"
     ABOVE_THRESHOLD = "above the threshold"
+    AT_CHANCE = "at chance"
     DIVERGED = "diverged"
     OVERSUBSCRIBED = "oversubscribed"
     NO_RESULT = "no result"
+
+    @property
+    def has_area(self) -> bool:
+        """Whether the trial has the area of a whole curve."""
+        return self in (Outcome.QUALIFIED, Outcome.ABOVE_THRESHOLD, Outcome.AT_CHANCE)
 
 
 class TrialRow(NamedTuple):
@@ -53,6 +59,12 @@ class TrialRow(NamedTuple):
     derived: bool = False  # its losses are another trial's
     images: int | None = None  # seen in its seconds
     oversubscribed: bool = False  # its ranks shared cores or GPUs: its seconds are not those of others
+    at_chance: bool = False  # it never learnt
+
+    @property
+    def area_is_bound(self) -> bool:
+        """Whether the area is a lower bound, for the trial ended early."""
+        return self.area is not None and self.state.ended_early
 
     @property
     def qualified(self) -> bool:
