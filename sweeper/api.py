@@ -328,6 +328,7 @@ def run(
     executor: str = "ray",
     ray_address: str | None = None,
     oversubscribe: bool = False,
+    wait_for_seats: bool = False,
     again: bool = False,
     progress: bool = True,
 ) -> Sweep:
@@ -340,7 +341,9 @@ def run(
         store: where to keep it, as for `open`; created where it is not there.
         executor: "ray", a private Ray unless `ray_address` names a cluster, or "local", which needs no Ray.
         ray_address: HOST:PORT of a Ray cluster.
-        oversubscribe: let ranks share cores or GPUs where there are too few; such trials are marked.
+        oversubscribe: let ranks share cores or GPUs where there are too few, or others hold them; such trials are
+            marked.
+        wait_for_seats: with `oversubscribe`, wait for cores and GPUs that others hold.
         again: run it also where the store has a sweep of the same spec.
         progress: show it as on a terminal, or in a notebook.
 
@@ -361,7 +364,11 @@ def run(
         parsed = load_spec(Path(spec))
     else:
         parsed = spec if isinstance(spec, SweepSpec) else parse_spec(dict(spec))
-    execution = Execution(executor, ray_address, finish_running=False, oversubscribe=oversubscribe)
+    if wait_for_seats and not oversubscribe:
+        raise UsageError("wait_for_seats: goes with oversubscribe only", "leave it out; without both, a run waits")
+    execution = Execution(
+        executor, ray_address, finish_running=False, oversubscribe=oversubscribe, wait_for_seats=wait_for_seats
+    )
     prepared = prepare_sweep(parsed, execution)
     opened = open_store(_url(store))
     audience = in_notebook_or_terminal() if progress else silent()

@@ -27,5 +27,6 @@ def chance_limit(config: Mapping[str, Any]) -> float | None:
 
 def is_at_chance(state: TrialState, minimum_loss: float | None, limit: float | None) -> bool:
     """Whether a trial completed, and its minimum loss never came below the `limit` of `chance_limit`."""
-    known = limit is not None and minimum_loss is not None
-    return known and state is TrialState.COMPLETED and minimum_loss >= limit
+    if limit is None or minimum_loss is None:
+        return False
+    return state is TrialState.COMPLETED and minimum_loss >= limit

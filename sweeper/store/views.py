@@ -58,7 +58,7 @@ class Views:
         """The lowest and the highest minimum loss of a sweep's complete trials without a loss that is not finite."""
         trial = tables.trial.c
         query = select(func.min(trial.minimum_loss), func.max(trial.minimum_loss)).where(
-            trial.sweep_id == sweep_id, trial.state == TrialState.COMPLETED.value, trial.finite
+            trial.sweep_id == sweep_id, statements.result_state() == TrialState.COMPLETED.value, trial.finite
         )
         low, high = self._read(lambda connection: connection.execute(query).one())
         return None if low is None else (float(low), float(high))
@@ -70,7 +70,7 @@ class Views:
         """
         trial = tables.trial.c
         some = statements.candidates_of(sweep_id, over, oversubscribed=False).order_by(None)
-        some = some.where(trial.state == TrialState.COMPLETED.value, trial.finite)
+        some = some.where(statements.result_state() == TrialState.COMPLETED.value, trial.finite)
         if threshold is not None:
             some = some.where(trial.minimum_loss <= threshold)
         area = some.selected_columns[4]
@@ -118,10 +118,10 @@ class Views:
         return self._read(read)
 
     def phases(self, trials: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
-        """Seconds by phase of the latest attempt of each of these trials; only of those that have some."""
+        """Seconds by phase of the attempt that each of these trials has its result of; only of those that have some."""
         phase, trial = tables.phase.c, tables.trial.c
         query = select(phase.trial_id, phase.name, phase.seconds).join(
-            tables.trial, (trial.id == phase.trial_id) & (trial.attempt == phase.attempt)
+            tables.trial, (trial.id == phase.trial_id) & (statements.result_attempt() == phase.attempt)
         )
 
         def read(connection: Connection) -> dict[str, dict[str, float]]:

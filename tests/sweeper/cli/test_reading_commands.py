@@ -196,6 +196,15 @@ def test_trials_that_never_learnt_are_marked_and_counted(run: Any, store: Store)
     assert "Of 3 trials 1 diverged, 1 stayed at chance." in run("best", "some", "--threshold", "1.8")[1]
 
 
+@pytest.mark.usefixtures("tested")
+def test_rerun_says_which_trials_it_can_repeat_and_that_there_are_none(run: Any) -> None:
+    code, _, err = run("rerun", "tested")
+    assert (code, "--failed, --oversubscribed or both" in err) == (2, True)
+    for option, kind in (("--failed", "has failed"), ("--oversubscribed", "is oversubscribed")):
+        code, _, err = run("rerun", "tested", option)
+        assert (code, f"no trial of it {kind}" in err) == (1, True)
+
+
 @pytest.mark.usefixtures("small")
 def test_show_keeps_what_json_does_not_know_null(run: Any) -> None:
     out = run("show", "small", "--json")[1]
