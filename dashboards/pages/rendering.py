@@ -5,6 +5,7 @@ A template takes nothing that comes from elsewhere for HTML.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from sweeper.answers.trial_words import area_words, marks_of
 from sweeper.plan.trial import TrialState
 from sweeper.store import TrialRecord
 
+_FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 _STATES = [state.value for state in TrialState]
 _ENVIRONMENT = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -39,6 +41,7 @@ def show(template: str, status: int = 200, **content: Any) -> HTMLResponse:
         "parameter": parameter_words,
         "area": partial(area_words, none="–"),
         "marks": marks,
+        "without_flags": without_flags,
         "dollars": dollars,
         "duration": duration,
         "moment": moment,
@@ -51,7 +54,13 @@ def show(template: str, status: int = 200, **content: Any) -> HTMLResponse:
 
 def error_page(status: int, kind: str, message: str, remedy: str = "") -> HTMLResponse:
     """An error with the words that programs get."""
-    return show("error.html", status, code=status, kind=kind, message=message, remedy=remedy)
+    shown = {"message": without_flags(message), "remedy": without_flags(remedy)}
+    return show("error.html", status, code=status, kind=kind, **shown)
+
+
+def without_flags(text: str) -> str:
+    """A text of the library's for pages: "--over" is an option of the command line, and "over" what it chooses."""
+    return _FLAG.sub(lambda flag: flag[1].replace("-", " "), text)
 
 
 def measure_words(value: float | None) -> str:

@@ -38,10 +38,10 @@ def rerun(
     store_url: str,
     as_json: bool,
 ) -> None:
-    """Run the failed or the oversubscribed trials of a sweep again, as new attempts.
+    """Run failed or oversubscribed trials again.
 
-    The old attempts stay. Trials that still wait are run as well. If the new attempt at an oversubscribed trial fails,
-    is stopped or is interrupted, the trial returns to its old result.
+    Each gets a new attempt; the old ones stay. Trials that still wait are run as well. If the new attempt at an
+    oversubscribed trial fails, is stopped or is interrupted, the trial returns to its old result.
     """
     if not (failed or oversubscribed):
         raise click.UsageError("say which trials: --failed, --oversubscribed or both")

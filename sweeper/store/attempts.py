@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Table, and_, exists, func, insert, not_, or_,
 from sqlalchemy.dialects import postgresql, sqlite
 
 from sweeper.errors import LostTrialError
-from sweeper.plan.trial import KEEPING, TrialState, predecessors
+from sweeper.plan.trial import TrialState, predecessors
 from sweeper.ranking.curve import CurveSummary, LossPoint
 from sweeper.store import rows, statements, tables
 from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord
@@ -114,7 +114,7 @@ class Attempts:
         Raises:
             LostTrialError: the trial is not running in this attempt; an ended trial is never rewritten.
         """
-        trial, keeps = tables.trial.c, statements.kept_attempt().is_not(None)
+        trial, keeps = tables.trial.c, statements.keeps_result()
         marks: dict[str, Any] = {"derived_from": derived_from, "oversubscribed": True}
         if not oversubscribed:
             marks["oversubscribed"] = and_(trial.oversubscribed, not_(keeps))  # the mark is of the result that goes
@@ -160,12 +160,7 @@ class Attempts:
 
     def keeps_result(self, trial_id: str) -> bool:
         """Whether a trial waits or runs, and keeps a result meanwhile."""
-        trial = tables.trial.c
-        repeated = (
-            trial.id == trial_id,
-            trial.state.in_([state.value for state in KEEPING]),
-            statements.kept_attempt().is_not(None),
-        )
+        repeated = (tables.trial.c.id == trial_id, statements.keeps_result())
         return self._read(lambda connection: _is_there(connection, *repeated))
 
     def release(
@@ -292,7 +287,7 @@ def _assign_gang(
     """Record the gang of an attempt, its log, and the trial's mark; the gang itself where it is new."""
     if oversubscribed or not keep:
         # The mark of one that is repeated is that of the result which it keeps.
-        columns, keeps = tables.trial.c, statements.kept_attempt().is_not(None)
+        columns, keeps = tables.trial.c, statements.keeps_result()
         trial = update(tables.trial).where(columns.id == trial_id, columns.attempt == attempt, not_(keeps))
         connection.execute(trial.values(oversubscribed=oversubscribed))
     insert_new = _INSERT[connection.dialect.name](tables.gang).on_conflict_do_nothing()

@@ -70,6 +70,12 @@ def kept_attempt() -> ScalarSelect[Any]:
     return _of_kept("number")
 
 
+def keeps_result() -> ColumnElement[bool]:
+    """Whether a trial waits or runs, and keeps a result meanwhile."""
+    states = [state.value for state in KEEPING]
+    return and_(tables.trial.c.state.in_(states), kept_attempt().is_not(None))
+
+
 def result_attempt() -> ColumnElement[Any]:
     """The attempt that a trial's curve is of: its latest, or the one whose result it keeps."""
     trial = tables.trial.c
@@ -93,10 +99,8 @@ def restore(connection: Connection, *conditions: ColumnElement[bool]) -> int:
 
     Their results are still on their rows.
     """
-    trial = tables.trial.c
     back = {"state": _of_kept("state"), "reason": _of_kept("reason"), "attempt": kept_attempt(), "scheduler_id": None}
-    repeated = (trial.state.in_([state.value for state in KEEPING]), kept_attempt().is_not(None), *conditions)
-    return connection.execute(update(tables.trial).where(*repeated).values(**back)).rowcount
+    return connection.execute(update(tables.trial).where(keeps_result(), *conditions).values(**back)).rowcount
 
 
 def _of_kept(column: str) -> ScalarSelect[Any]:

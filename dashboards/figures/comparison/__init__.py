@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dashboards.figures.base import Figure, Source
 from dashboards.figures.comparison.table import Comparison, comparison, comparison_csv
+from dashboards.figures.tables import check_areas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -24,6 +25,8 @@ class Comparing(Figure[Comparison]):
     def table(self, source: Source) -> Comparison:
         """See `table.comparison`."""
         assert source.before is not None, "a comparison takes two sweeps"
+        for trials in (source.before, source.trials):
+            check_areas(trials)
         return comparison(source.before, source.trials)
 
     def draw(self, table: Comparison) -> Drawing:

@@ -116,6 +116,5 @@ def _check_settings(table: TrialTable) -> None:
             raise FigureError(
                 f"sweep {table.name!r}: a heatmap needs {name}, which {missing} of {len(values)} trials lack "
                 f"(first {trial})",
-                f"import them again with --set {name}=VALUE or --pattern, call a command's field so, "
-                "or draw a histogram or curves",
+                f"give {name} when you import them, call a command's field so, or draw a histogram or curves",
             )

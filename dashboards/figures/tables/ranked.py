@@ -37,10 +37,11 @@ def trial_table(
 ) -> TrialTable:
     """The trials of a sweep, with areas over an axis; axis, threshold and `rate` are the sweep's own unless given.
 
-    With repeats its settings. Areas over seconds of `oversubscribed` trials only where asked for. Reads no loss points.
+    With repeats its settings. Areas over seconds of `oversubscribed` trials only where asked for. Where no curve has an
+    area over this axis, the table says why. Reads no loss points.
 
     Raises:
-        FigureError: the sweep has no trials, or curves but no area over this axis.
+        FigureError: the sweep has no trials.
         SpecError: areas over dollars without a rate.
         StoreError: the store cannot be read.
     """
@@ -51,12 +52,12 @@ def trial_table(
     trials = competitors(found, sweep.spec.repeats)
     if not trials:
         raise FigureError(f"sweep {sweep.name!r} has no trials", "`sweeper list` shows the sweeps that have some")
-    _check_axis(store, sweep, found, axis, rate)
+    lacks = _lacking(store, sweep, found, axis, rate)
     batch_name = _batch_name(trials)
     others = _varied(trials, sweep.group_by)
     with collection_paused():
         groups = [_group(group, batch_name, others) for group in best_per_group(trials, limit, sweep.group_by)]
-    return TrialTable(sweep.id, sweep.name, axis, limit, batch_name, tuple(groups), rate)
+    return TrialTable(sweep.id, sweep.name, axis, limit, batch_name, tuple(groups), rate, lacks)
 
 
 def _group(group: Group, batch_name: str, others: Sequence[str]) -> TrialGroup:
@@ -132,14 +133,21 @@ def _varied(trials: Sequence[Candidate], group_by: Sequence[str]) -> list[str]:
     return [n for n in names if n not in known and len({repr(trial.parameters.get(n)) for trial in trials}) > 1]
 
 
-def _check_axis(store: Store, sweep: SweepRecord, trials: Sequence[Candidate], over: str, rate: float | None) -> None:
-    if _has_areas(trials) or not any(trial.complete and trial.finite for trial in trials):
-        return
-    axes = [axis for axis in OVER if axis != DOLLARS or rate is not None]
-    ways = [f"--over {axis}" for axis in axes if _has_areas(candidates_over(store, sweep, axis, rate))]
-    ways += ["--oversubscribed"] if any(trial.oversubscribed for trial in trials) else []
-    remedy = f"use {' or '.join(ways)}" if ways else "a curve needs at least two loss points"
-    raise FigureError(f"sweep {sweep.name!r}: none of its curves has an area over {over}", remedy)
+def _lacking(
+    store: Store, sweep: SweepRecord, trials: Sequence[Candidate], over: str, rate: float | None
+) -> tuple[str, str] | None:
+    """Why no curve has an area over this axis, and what to do; None where one has, or there are no curves."""
+    whole = [trial for trial in trials if trial.complete and trial.finite]
+    if not whole or _has_areas(whole):
+        return None
+    axes = [axis for axis in OVER if axis != over and (axis != DOLLARS or rate is not None)]
+    there = [axis for axis in axes if _has_areas(candidates_over(store, sweep, axis, rate))]
+    shared = [trial for trial in whole if trial.oversubscribed]
+    ways = [f"take areas over {' or '.join(there)}"] if there else []
+    ways += ["rank oversubscribed trials, too"] if shared else []
+    why = f"; {len(shared)} of {len(whole)} complete trials shared cores or GPUs" if shared else ""
+    problem = f"sweep {sweep.name!r}: none of its curves has an area over {over}{why}"
+    return problem, ", or ".join(ways) or "a curve needs at least two loss points"
 
 
 def _has_areas(trials: Iterable[Candidate]) -> bool:

@@ -107,7 +107,8 @@ class TrialTable:
     """The trials of a sweep by group, in numeric order; `over` is the axis of all areas.
 
     `batch_name` is batch_size (images per worker and step) or global_batch_size (of all workers together), `rate` what
-    a worker costs by the hour, in dollars, None where nobody says.
+    a worker costs by the hour, in dollars, None where nobody says. Where there are curves and none has an area over
+    this axis, `lacks` says so: the problem and the remedy.
     """
 
     sweep: str
@@ -117,6 +118,7 @@ class TrialTable:
     batch_name: str
     groups: tuple[TrialGroup, ...]
     rate: float | None = None
+    lacks: tuple[str, str] | None = None
 
     @property
     def repeats(self) -> int:
@@ -127,6 +129,17 @@ class TrialTable:
     def rows(self) -> tuple[TrialRow, ...]:
         """All trials, group after group."""
         return tuple(row for group in self.groups for row in group.rows)
+
+
+def check_areas(table: TrialTable) -> None:
+    """Refuse a table of curves none of which has an area over its axis.
+
+    Raises:
+        FigureError: it is so.
+    """
+    if table.lacks:
+        problem, remedy = table.lacks
+        raise FigureError(problem, remedy)
 
 
 def check_groups(table: TrialTable) -> None:
