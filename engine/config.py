@@ -37,6 +37,14 @@ DATA: dict[str, bool] = {
     "synthetic-224": True,
     "step-function": False,
 }
+# The number of classes of those that have some; their loss is the cross-entropy.
+CLASSES: dict[str, int] = {
+    "fashion-mnist": 10,
+    "cifar10": 10,
+    "digits": 10,
+    "synthetic": 10,
+    "synthetic-224": 10,
+}
 _FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 DEFAULT_BATCH_SIZE = 128
 

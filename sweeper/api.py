@@ -40,6 +40,7 @@ _SHOWN = 20  # rows of a sweep that a notebook shows
 _OF_TRIAL = ("trial", "state")
 _MEASURED = (
     "area",
+    "area_is_bound",
     "minimum_loss",
     "final_loss",
     "seconds",
@@ -50,6 +51,7 @@ _MEASURED = (
     "dollars",
     "attempt",
     "oversubscribed",
+    "at_chance",
     "derived_from",
     "reason",
 )
@@ -122,15 +124,19 @@ class Sweep:
 
     @property
     def state(self) -> str:
-        """How far the sweep is, in the words of `sweeper list`."""
+        """How far the sweep is, in the words of `sweeper list`.
+
+        waiting, running, completed, completed with failures, failed, stopped or interrupted; "completed" alone says
+        that every trial has a result.
+        """
         return str(self._source.status(self.id)["state"])
 
     def trials(self) -> pd.DataFrame:
         """A row for each trial, in the order of the plan.
 
-        Columns: trial, state, the parameters, area (loss times seconds), minimum_loss, final_loss, seconds, images,
-        steps, points, accuracy, dollars, attempt, oversubscribed, derived_from, reason. What a trial does not have is
-        missing (NaN or None).
+        Columns: trial, state, the parameters, area (loss times seconds), area_is_bound (of a trial that ended early),
+        minimum_loss, final_loss, seconds, images, steps, points, accuracy, dollars, attempt, oversubscribed, at_chance,
+        derived_from, reason. What a trial does not have is missing (NaN or None).
         """
         return _trial_frame(self._source.trials(self.id))
 
@@ -252,7 +258,11 @@ class Sweep:
         from html import escape
 
         found, trials = self._source.status(self.id), self.trials()
-        table = trials.sort_values("area", na_position="last").head(_SHOWN).dropna(axis="columns", how="all")
+        table = (
+            trials.sort_values(["area_is_bound", "area"], na_position="last")
+            .head(_SHOWN)
+            .dropna(axis="columns", how="all")
+        )
         more = f"<p>{len(trials) - _SHOWN} more trials</p>" if len(trials) > _SHOWN else ""
         heading = f"<b>{escape(self.name)}</b> ({self.id}): {escape(found['state'])}, {found['ended']} of "
         return f"<p>{heading}{found['trials']} trials ended</p>{table.to_html(index=False)}{more}"
@@ -318,6 +328,7 @@ def run(
     executor: str = "ray",
     ray_address: str | None = None,
     oversubscribe: bool = False,
+    wait_for_seats: bool = False,
     again: bool = False,
     progress: bool = True,
 ) -> Sweep:
@@ -330,7 +341,9 @@ def run(
         store: where to keep it, as for `open`; created where it is not there.
         executor: "ray", a private Ray unless `ray_address` names a cluster, or "local", which needs no Ray.
         ray_address: HOST:PORT of a Ray cluster.
-        oversubscribe: let ranks share cores or GPUs where there are too few; such trials are marked.
+        oversubscribe: let ranks share cores or GPUs where there are too few, or others hold them; such trials are
+            marked.
+        wait_for_seats: with `oversubscribe`, wait for cores and GPUs that others hold.
         again: run it also where the store has a sweep of the same spec.
         progress: show it as on a terminal, or in a notebook.
 
@@ -351,7 +364,11 @@ def run(
         parsed = load_spec(Path(spec))
     else:
         parsed = spec if isinstance(spec, SweepSpec) else parse_spec(dict(spec))
-    execution = Execution(executor, ray_address, finish_running=False, oversubscribe=oversubscribe)
+    if wait_for_seats and not oversubscribe:
+        raise UsageError("wait_for_seats: goes with oversubscribe only", "leave it out; without both, a run waits")
+    execution = Execution(
+        executor, ray_address, finish_running=False, oversubscribe=oversubscribe, wait_for_seats=wait_for_seats
+    )
     prepared = prepare_sweep(parsed, execution)
     opened = open_store(_url(store))
     audience = in_notebook_or_terminal() if progress else silent()

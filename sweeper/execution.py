@@ -34,12 +34,22 @@ from sweeper.store import Store, SweepRecord
 
 @dataclass(frozen=True)
 class Execution:
-    """How trials are to run: by which executor, on whose Ray, and what an interrupt does."""
+    """How trials are to run: by which executor, on whose Ray, and what an interrupt does.
+
+    With `oversubscribe` ranks share cores and GPUs where the machine has too few, and where other sweeps hold them,
+    unless these are to be waited for (`wait_for_seats`).
+    """
 
     executor: str
     ray_address: str | None
     finish_running: bool
     oversubscribe: bool
+    wait_for_seats: bool = False
+
+    @property
+    def shares_with_others(self) -> bool:
+        """Whether ranks may sit on cores or GPUs that other sweeps hold."""
+        return self.oversubscribe and not self.wait_for_seats
 
 
 @dataclass(frozen=True)
@@ -101,7 +111,10 @@ def execute(
     name, address = execution.executor, execution.ray_address
     if name == "ray":
         audience.say(f"joining Ray at {address}" if address else "starting Ray")
-    with Interrupts() as interrupts, closing(make_executor(name, address, share=execution.oversubscribe)) as executor:
+    with (
+        Interrupts() as interrupts,
+        closing(make_executor(name, address, share=execution.shares_with_others)) as executor,
+    ):
         check_seating(trials, executor.capacity(), oversubscribe=execution.oversubscribe)
         interrupts.defer(kill_gangs, at=2 + execution.finish_running)
         sweep_id = submit()

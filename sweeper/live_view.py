@@ -15,6 +15,7 @@ from rich.table import Table
 
 from sweeper.answers.cost import candidate_over
 from sweeper.answers.numbers import measure, parameter
+from sweeper.answers.trial_words import area_words
 from sweeper.ranking import Group as RankedGroup
 from sweeper.ranking.curve import LossPoint
 from sweeper.ranking.settings import rank_groups
@@ -122,9 +123,11 @@ class LineView(_SweepView):
         winners = [group.winner for group in self._groups() if group.winner]
         leads = any(trial.id == one.trial for winner in winners for one in winner.trials)
         area = candidate_over(replace(trial, oversubscribed=False), self._sweep.over, self._rate).area
-        values = f"area {measure(area)}, minimum loss {measure(trial.minimum_loss)}" if area is not None else ""
+        words = area_words(area, is_bound=trial.area_is_bound)
+        values = f"area {words}, minimum loss {measure(trial.minimum_loss)}" if area is not None else ""
         why = " ".join(trial.reason.split())
         marks = ["oversubscribed"] if trial.oversubscribed else []
+        marks += ["at chance"] if trial.at_chance else []
         marks += [f"derived from trial {trial.derived_from}"] if trial.derived_from else []
         what = f"{describe(trial.parameters)}: {trial.state.value}"
         parts = [what, values, *marks, why, "leads its group" if leads else ""]

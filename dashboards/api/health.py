@@ -18,6 +18,7 @@ from dashboards.api.documented import errors
 from dashboards.api.watches import Watches
 from dashboards.responses.json_answers import JsonAnswer
 from sweeper.errors import StoreError
+from sweeper.plan.sweep_state import SweepState
 from sweeper.plan.trial import TrialState
 from sweeper.service import Runner
 from sweeper.store import Store
@@ -87,8 +88,8 @@ class _Figures(Collector):
             trials.add_metric([state.value], sum(sweep.states.get(state, 0) for sweep in sweeps))
         yield trials
         by_state = GaugeMetricFamily("sweeper_sweeps", "Sweeps by state.", labels=["state"])
-        for name in ("pending", "running", "interrupted", "completed"):
-            by_state.add_metric([name], sum(sweep.state == name for sweep in sweeps))
+        for word in SweepState:
+            by_state.add_metric([word.value], sum(sweep.state is word for sweep in sweeps))
         yield by_state
         problems = sum(one.problem is not None for one in self._store.submissions.all())
         yield GaugeMetricFamily("sweeper_sweeps_with_problem", "Submitted sweeps that cannot be run.", problems)

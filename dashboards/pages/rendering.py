@@ -5,7 +5,9 @@ A template takes nothing that comes from elsewhere for HTML.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,12 @@ from dashboards.figures.words.labels import plain
 from dashboards.figures.words.numbers import parameter_words
 from dashboards.pages.static_files import asset, plotly_address
 from sweeper.answers.numbers import dollars, duration, measure
+from sweeper.answers.sweeps import trial_answer
+from sweeper.answers.trial_words import area_words, marks_of
 from sweeper.plan.trial import TrialState
+from sweeper.store import TrialRecord
 
+_FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 _STATES = [state.value for state in TrialState]
 _ENVIRONMENT = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -33,6 +39,9 @@ def show(template: str, status: int = 200, **content: Any) -> HTMLResponse:
     given = {
         "measure": measure_words,
         "parameter": parameter_words,
+        "area": partial(area_words, none="–"),
+        "marks": marks,
+        "without_flags": without_flags,
         "dollars": dollars,
         "duration": duration,
         "moment": moment,
@@ -45,12 +54,23 @@ def show(template: str, status: int = 200, **content: Any) -> HTMLResponse:
 
 def error_page(status: int, kind: str, message: str, remedy: str = "") -> HTMLResponse:
     """An error with the words that programs get."""
-    return show("error.html", status, code=status, kind=kind, message=message, remedy=remedy)
+    shown = {"message": without_flags(message), "remedy": without_flags(remedy)}
+    return show("error.html", status, code=status, kind=kind, **shown)
+
+
+def without_flags(text: str) -> str:
+    """A text of the library's for pages: "--over" is an option of the command line, and "over" what it chooses."""
+    return _FLAG.sub(lambda flag: flag[1].replace("-", " "), text)
 
 
 def measure_words(value: float | None) -> str:
     """A measured number as the command line has it; what is not finite by name."""
     return "–" if value is None else measure(value)
+
+
+def marks(trial: TrialRecord) -> list[str]:
+    """What is to be said of a trial beside its state."""
+    return [*marks_of(trial_answer(trial)), *([] if trial.finite else ["not finite"])]
 
 
 def parameters_words(parameters: dict[str, Any], without: Any = ()) -> str:

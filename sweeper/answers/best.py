@@ -35,11 +35,12 @@ def best_answer(
     repeats, settings compete: the winner has the smallest mean area (`sweeper.answers.certainty` has its fields, and
     those on how sure it is). At a `rate`, dollars per worker and hour, or the sweep's own, "cheapest" and "fastest" are
     given too. The winner's "accuracy" is as in `show_answer`. Of a group "oversubscribed" counts the completed trials
-    that are left out since their ranks shared cores or GPUs; `oversubscribed` ranks these, too. "unknown_origin" counts
-    the imported ones that are left out since nobody has said where their seconds begin. "in_doubt" has the
-    pruned trials that might have won by what is asked for: the sweep's own axis, groups and threshold have stopped
-    them, or a floor that losses have come below, or a pruner that looks at losses. "risk" is the chance that forecasts
-    have cost a winner all the same.
+    that are left out since their ranks shared cores or GPUs; `oversubscribed` ranks these, too. "diverged" and
+    "at_chance" count the trials whose loss was not finite, and those that never learnt; "unknown_origin" counts the
+    imported ones that are left out since nobody has said where their seconds begin. "in_doubt" has the pruned
+    trials that might have won by what is asked for: the sweep's own axis, groups and threshold have stopped them, or a
+    floor that losses have come below, or a pruner that looks at losses. "risk" is the chance that forecasts have cost a
+    winner all the same.
 
     Raises:
         NotFoundError: see `Store.sweeps.find`.
@@ -90,6 +91,8 @@ def _group(group: Group, accuracies: Mapping[str, float], repeats: int | Race, *
         "settings": group.competitors,
         "qualified_settings": len(group.ranking),
         "oversubscribed": group.untimed,
+        "diverged": group.diverged,
+        "at_chance": group.at_chance,
         "in_doubt": [] if settled else doubtful_trials(group),
         "best_minimum_loss": group.best_minimum_loss,
         "winner": best[0] if best else None,

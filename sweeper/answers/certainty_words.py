@@ -40,3 +40,12 @@ def separation_lines(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _p_words(p_value: float) -> str:
     return "< 0.0001" if p_value < 1e-4 else f"{p_value:.2g}"
+
+
+def learnt_nothing(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """How many trials diverged, and how many stayed at chance; nothing where there are none."""
+    diverged, at_chance = (sum(group[name] for group in groups) for name in ("diverged", "at_chance"))
+    parts = [f"{diverged} diverged"] if diverged else []
+    parts += [f"{at_chance} stayed at chance"] if at_chance else []
+    if parts:
+        yield f"Of {sum(group['trials'] for group in groups)} trials {', '.join(parts)}."

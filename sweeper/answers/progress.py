@@ -6,9 +6,12 @@ import math
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sweeper.answers.time_left import Remaining, remaining
+from sweeper.plan.sweep_state import SweepState
+from sweeper.plan.trial import TrialState
 from sweeper.store import Store, SweepRecord
 from sweeper.store.progress import RunningTrial
 
@@ -25,9 +28,8 @@ def is_over(progress: Mapping[str, Any]) -> bool:
     """Whether nobody runs the sweep any more, nor is a service about to."""
     if progress["problem"]:
         return True
-    return progress["state"] == "completed" or (
-        progress["state"] != "running" and (progress["stopped"] or not progress["submitted"])
-    )
+    state = SweepState(progress["state"])
+    return state.over or (state is not SweepState.RUNNING and (progress["stopped"] or not progress["submitted"]))
 
 
 class Follower:
@@ -60,7 +62,7 @@ class Follower:
         submission = self._store.submissions.of(sweep.id)
         left = self._left if running else None
         return {
-            "state": sweep.state,
+            "state": sweep.state.value,
             "states": states,
             "total": sweep.total,
             "ended": sweep.ended,
@@ -70,7 +72,7 @@ class Follower:
             "running": [one.trial for one in running],
             "changed": mark_of(sweep),
             "submitted": submission is not None,
-            "stopped": self._store.sweeps.stop_is_asked(sweep.id),
+            "stopped": sweep.stop_asked,
             "problem": submission.problem if submission else None,
         }
 
@@ -79,4 +81,8 @@ class Follower:
         states = self._store.progress.states(self._sweep_id)
         if self._sweep is None or states != self._sweep.states:
             self._sweep = self._store.sweeps.find(self._sweep_id)
+        else:
+            held = self._store.progress.held(self._sweep_id) if states.get(TrialState.RUNNING) else 0
+            stop_asked = self._store.sweeps.stop_is_asked(self._sweep_id)
+            self._sweep = replace(self._sweep, held=held, stop_asked=stop_asked)
         return self._sweep

@@ -17,7 +17,7 @@ ORDERS: tuple[str, ...] = get_args(Order)
 
 def list_answer(store: Store) -> dict[str, Any]:
     """All sweeps, newest first: {"sweeps": [{"sweep", "name", "origin", "state", "trials", "ended", "states",
-    "created_at"}]}; `states` counts the trials by state, `created_at` is ISO 8601 in UTC.
+    "created_at"}]}; `state` is one of `SweepState`, `states` counts the trials by theirs, `created_at` is in UTC.
     """
     return {"sweeps": [sweep_answer(sweep) for sweep in store.sweeps.all()]}
 
@@ -27,7 +27,7 @@ def sweep_answer(sweep: SweepRecord) -> dict[str, Any]:
     return {
         **heading(sweep),
         "origin": sweep.origin,
-        "state": sweep.state,
+        "state": sweep.state.value,
         "trials": sweep.total,
         "ended": sweep.ended,
         "states": _states(sweep),
@@ -38,8 +38,11 @@ def sweep_answer(sweep: SweepRecord) -> dict[str, Any]:
 def show_answer(store: Store, reference: str, order: str = "area", rate: float | None = None) -> dict[str, Any]:
     """A sweep's trials: {"sweep", "name", "state", "states", "trials": [...]}, areas over seconds.
 
-    A trial's "accuracy" is that of its last evaluation on the test set, None where there was none. `order` is "area" or
-    "loss" (smallest first, trials without one last) or "plan". "dollars" of each trial and of the sweep are
+    A trial is "at_chance" when its data set has classes, and its loss never came below 95 % of what guessing gives
+    (`sweeper.ranking.chance`). "area_is_bound" where the trial ended early: then "area" is that of its curve so far, a
+    lower bound. With `order` "area" these come after all others, and trials that shared cores before them. Its
+    "accuracy" is that of its last evaluation on the test set, None where there was none. `order` is "area" or "loss"
+    (smallest first, trials without one last) or "plan". "dollars" of each trial and of the sweep are
     `sweeper.answers.cost.bill`'s at the `rate` per worker and hour, by default the sweep's own; None without a rate.
 
     Raises:
@@ -47,14 +50,16 @@ def show_answer(store: Store, reference: str, order: str = "area", rate: float |
     """
     sweep = store.sweeps.find(reference)
     trials = store.trials.of(sweep.id)
-    if order != "plan":
-        trials.sort(key=lambda trial: _last_without(trial.area_seconds if order == "area" else trial.minimum_loss))
+    if order == "area":
+        trials.sort(key=_by_area)
+    elif order == "loss":
+        trials.sort(key=lambda trial: _last_without(trial.minimum_loss))
     accuracies = accuracies_of(store, sweep)
     rate = rate_for(sweep, "seconds", rate)
     dollars = {} if rate is None else bill(store, sweep, [(t.id, t.workers, t.seconds) for t in trials], rate)
     return {
         **heading(sweep),
-        "state": sweep.state,
+        "state": sweep.state.value,
         "states": _states(sweep),
         "dollars_per_worker_hour": rate,
         "dollars": None if rate is None else math.fsum(dollars.values()),
@@ -80,6 +85,7 @@ def trial_answer(trial: TrialRecord) -> dict[str, Any]:
         "state": trial.state.value,
         "parameters": trial.parameters,
         "area": trial.area_seconds,
+        "area_is_bound": trial.area_is_bound,
         "minimum_loss": trial.minimum_loss,
         "seconds": trial.seconds,
         "images": trial.images,
@@ -89,12 +95,21 @@ def trial_answer(trial: TrialRecord) -> dict[str, Any]:
         "final_loss": trial.final_loss,
         "attempt": trial.attempt,
         "oversubscribed": trial.oversubscribed,
+        "at_chance": trial.at_chance,
         "derived_from": trial.derived_from,
     }
 
 
 def accuracies_of(store: Store, sweep: SweepRecord) -> dict[str, float]:
     return {trial: last.accuracy for trial, last in store.attempts.last_evaluations(sweep.id).items()}
+
+
+def _by_area(trial: TrialRecord) -> tuple[int, float]:
+    """Areas that rankings take, then those of trials that shared cores, then lower bounds, then trials without one."""
+    area = _last_without(trial.area_seconds)
+    if area == math.inf:
+        return (3, 0.0)
+    return (2 if trial.area_is_bound else int(trial.oversubscribed), area)
 
 
 def _last_without(value: float | None) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sweeper.answers.best import best_answer
-from sweeper.answers.certainty_words import interval_words, separation_lines, words_of
+from sweeper.answers.certainty_words import interval_words, learnt_nothing, separation_lines, words_of
 from sweeper.answers.numbers import dollars, measure, parameter
 from sweeper.answers.winners import winners_spec
 from sweeper.cli.printing import measures_of, print_table
@@ -119,10 +119,12 @@ def print_groups(answer: Mapping[str, Any]) -> None:
             f"{doubtful} pruned trial{'s' if doubtful > 1 else ''} might have won (--json names them): "
             "what they were stopped by is another axis, threshold, floor or grouping, or looks at losses only."
         )
+    for line in learnt_nothing(groups):
+        click.echo(line)
     if untimed := sum(group["oversubscribed"] for group in groups):
         click.echo(
             f"{untimed} oversubscribed trial{'s are' if untimed > 1 else ' is'} left out, whose ranks shared cores or "
-            "GPUs; --oversubscribed ranks by their times all the same, --over images needs none."
+            "GPUs; `sweeper rerun --oversubscribed` repeats them, `best --oversubscribed` ranks their times all the same."
         )
     if unknown := answer.get("unknown_origin"):  # a service of an earlier version does not say
         click.echo(

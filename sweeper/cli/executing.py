@@ -20,21 +20,34 @@ from sweeper.store import Store, SweepRecord
 
 
 def execution_options(function: Callable[..., None]) -> Callable[..., None]:
-    """`--executor`, `--ray-address`, `--finish-running`, `--oversubscribe`: the command gets one `execution`."""
+    """`--executor`, `--ray-address`, `--finish-running`, `--oversubscribe`, `--wait-for-seats` as one `execution`."""
 
     @functools.wraps(function)
     def gathered(
-        executor: str, ray_address: str | None, finish_running: bool, oversubscribe: bool, **others: object
+        executor: str,
+        ray_address: str | None,
+        finish_running: bool,
+        oversubscribe: bool,
+        wait_for_seats: bool,
+        **others: object,
     ) -> None:
         if ray_address and executor != "ray":
             raise click.UsageError("--ray-address goes with --executor ray only")
-        function(execution=Execution(executor, ray_address, finish_running, oversubscribe), **others)
+        if wait_for_seats and not oversubscribe:
+            raise click.UsageError("--wait-for-seats goes with --oversubscribe; without it a run always waits")
+        function(execution=Execution(executor, ray_address, finish_running, oversubscribe, wait_for_seats), **others)
 
     sharing = click.option(
         "--oversubscribe",
         is_flag=True,
         help="Let ranks share cores or GPUs if there are too few, or other sweeps hold them; such trials are marked "
         "and not ranked over seconds.",
+    )
+    waiting = click.option(
+        "--wait-for-seats",
+        is_flag=True,
+        help="With --oversubscribe: share only if the machine has too few cores or GPUs in all, and wait for those "
+        "that other sweeps hold.",
     )
     finish = click.option(
         "--finish-running",
@@ -47,7 +60,7 @@ def execution_options(function: Callable[..., None]) -> Callable[..., None]:
     executor = click.option(
         "--executor", type=click.Choice(EXECUTORS), default="ray", show_default=True, help="What runs the MPI jobs."
     )
-    return executor(address(finish(sharing(gathered))))
+    return executor(address(finish(sharing(waiting(gathered)))))
 
 
 def audience_of(as_json: bool) -> Audience:
@@ -56,13 +69,14 @@ def audience_of(as_json: bool) -> Audience:
 
 
 def conclude(store: Store, sweep: SweepRecord, as_json: bool) -> None:
-    """Print the best per group; raises ClickException where trials have failed."""
+    """Print the best per group and the sweep's state; raises ClickException where trials have failed."""
     answer = best_answer(store, sweep.id)
     if as_json:
         print_json(answer)
     else:
         click.echo()
         print_groups(answer)
+        click.echo(f"{sweep.name} ({sweep.id}): {sweep.state}")
     if failed := sweep.states.get(TrialState.FAILED, 0):
         raise click.ClickException(
             f"{failed} of {sweep.trials} trials failed; `sweeper show {sweep.id}` says why, "

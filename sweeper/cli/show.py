@@ -10,6 +10,7 @@ import click
 
 from sweeper.answers.numbers import dollars, measure, parameter
 from sweeper.answers.sweeps import ORDERS, show_answer
+from sweeper.answers.trial_words import area_words, footnotes, state_words
 from sweeper.cli.printing import measures_of, print_table
 from sweeper.options import json_option, print_json, rate_option, store_option
 from sweeper.store.store import open_store
@@ -27,7 +28,8 @@ _EXPLAINED_IF_KNOWN = ("pending", "cancelled")
     type=click.Choice(ORDERS),
     default="area",
     show_default=True,
-    help="Smallest area or smallest minimum loss first, or the order of the plan.",
+    help="Smallest area or smallest minimum loss first, or the order of the plan. Areas of trials that ended early are "
+    "lower bounds, and come last.",
 )
 @rate_option
 @store_option
@@ -57,8 +59,8 @@ def _print_trials(answer: Mapping[str, Any]) -> None:
     rows = [
         [
             *(parameter(trial["parameters"].get(name)) for name in names),
-            f"{trial['state']}, derived" if trial["derived_from"] else trial["state"],
-            *(measure(trial[name]) for name in measures),
+            state_words(trial),
+            *(_measured(trial, name) for name in measures),
         ]
         for trial in trials
     ]
@@ -67,12 +69,20 @@ def _print_trials(answer: Mapping[str, Any]) -> None:
         headers = ["trial", *headers]
         rows = [[trial["trial"], *row] for trial, row in zip(trials, rows, strict=True)]
     print_table(headers, rows, left=("trial", "state"))
+    for line in footnotes(trials):
+        click.echo(line)
     explained = [trial for trial in trials if trial["state"] in _ALWAYS_EXPLAINED]
     explained += [
         t for t in trials if t["reason"] and t not in explained and (alike or t["state"] in _EXPLAINED_IF_KNOWN)
     ]
     for line in _reasons(explained):
         click.echo(line)
+
+
+def _measured(trial: Mapping[str, Any], name: str) -> str:
+    if name == "area":
+        return area_words(trial["area"], is_bound=trial["area_is_bound"])
+    return measure(trial[name])
 
 
 def _alike(trials: Sequence[Mapping[str, Any]]) -> bool:

@@ -33,10 +33,17 @@ def stop(sweep: str, server: Server | None, store_url: str, as_json: bool) -> No
     """
     stopped = _stop_by(server, sweep) if server else _stop_in(store_url, sweep)
     if as_json:
-        print_json({"sweep": stopped.sweep, "cancelled": stopped.all_cancelled, "running": stopped.running})
+        print_json(
+            {
+                "sweep": stopped.sweep,
+                "state": stopped.state,
+                "cancelled": stopped.all_cancelled,
+                "running": stopped.running,
+            }
+        )
     else:
         waiting = f"{stopped.cancelled} waiting trials cancelled"
-        click.echo(f"sweep {stopped.sweep}: {waiting}, {stopped.running} still running")
+        click.echo(f"sweep {stopped.sweep}: {stopped.state}; {waiting}, {stopped.running} still running")
 
 
 @click.command()
@@ -71,6 +78,7 @@ def delete(sweep: str, yes: bool, store_url: str, as_json: bool) -> None:
 
 class _Stopped(NamedTuple):
     sweep: str
+    state: str
     cancelled: int  # now, for they waited
     all_cancelled: int
     running: int
@@ -81,7 +89,8 @@ def _stop_in(store_url: str, reference: str) -> _Stopped:
         found = store.sweeps.find(reference)
         cancelled = store.sweeps.ask_to_stop(found.id)
         running = _wait(store, found.id)
-        return _Stopped(found.id, cancelled, store.sweeps.find(found.id).states.get(TrialState.CANCELLED, 0), running)
+        found = store.sweeps.find(found.id)
+        return _Stopped(found.id, found.state, cancelled, found.states.get(TrialState.CANCELLED, 0), running)
 
 
 def _stop_by(server: Server, reference: str) -> _Stopped:
@@ -90,10 +99,13 @@ def _stop_by(server: Server, reference: str) -> _Stopped:
         cancelled = client.stop(sweep_id)["cancelled"]
         deadline = time.monotonic() + _WAIT_S
         while True:
-            states = client.status(sweep_id)["states"]
+            status = client.status(sweep_id)
+            states = status["states"]
             running = states.get(TrialState.RUNNING.value, 0)
             if not running or time.monotonic() > deadline:
-                return _Stopped(sweep_id, cancelled, states.get(TrialState.CANCELLED.value, 0), running)
+                return _Stopped(
+                    sweep_id, status["state"], cancelled, states.get(TrialState.CANCELLED.value, 0), running
+                )
             time.sleep(_PAUSE_S)
 
 

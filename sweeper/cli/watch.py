@@ -49,6 +49,7 @@ def watch(sweep: str, server: Server | None, store_url: str, as_json: bool) -> N
         print_json(answer)
     else:
         print_groups(answer)
+        click.echo(f"{answer['name']} ({answer['sweep']}): {last['state']}")
     if problem := last.get("problem"):
         raise click.ClickException(f"the sweep cannot be run: {problem['message']}; {problem['remedy']}")
     if failed := last.get("states", {}).get("failed", 0):
@@ -75,7 +76,7 @@ def _show(sweep: dict[str, Any], changes: Iterator[dict[str, Any]], as_json: boo
 
 def progress_line(progress: dict[str, Any]) -> str:
     """How far a sweep is, in a line for people."""
-    parts = [f"{progress['ended']} of {progress['total']} trials ended"]
+    parts = [progress["state"], f"{progress['ended']} of {progress['total']} trials ended"]
     parts += [
         f"{count} {state}" for state, count in progress["states"].items() if state not in ("completed", "pending")
     ]
@@ -87,7 +88,7 @@ def progress_line(progress: dict[str, Any]) -> str:
 
 
 def _without_time(progress: dict[str, Any]) -> str:
-    return str((progress["ended"], progress["total"], progress["states"]))
+    return str((progress["state"], progress["ended"], progress["total"], progress["states"]))
 
 
 def _followed(server: Server, sweep_id: str) -> Iterator[dict[str, Any]]:

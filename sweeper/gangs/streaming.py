@@ -225,7 +225,7 @@ class StreamingExecutor(ABC):
         needed = f"{job.need.cpus} cores" + (f" and {job.need.gpus} GPUs" if job.need.gpus else "")
         holders = ", ".join(map(str, self._locks.holders()))
         logger.warning(
-            "waiting for %s, which other sweeps of this machine have%s; --oversubscribe would share them",
+            "waiting for %s, which other sweeps of this machine have%s; --oversubscribe alone would share them",
             needed,
             f" (process {holders})" if holders else "",
         )

@@ -1,4 +1,4 @@
-"""From a spec to its trials, always the same list; the states of a trial; equivalent trials."""
+"""From a spec to its trials, always the same list; the states of trials and sweeps; equivalent trials."""
 
 from __future__ import annotations
 

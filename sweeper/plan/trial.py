@@ -12,7 +12,7 @@ from sweeper.spec.command import CommandConfig
 
 
 class TrialState(StrEnum):
-    """Where a trial stands; all but pending and running are final."""
+    """Where a trial stands; all but pending and running are ends."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -23,8 +23,13 @@ class TrialState(StrEnum):
     CANCELLED = "cancelled"
 
     @property
+    def ended_early(self) -> bool:
+        """Whether the trial is over without having run to its end: an area that it has is a lower bound."""
+        return self in (TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED)
+
+    @property
     def ended(self) -> bool:
-        """Whether the trial is over; what an ended one recorded is never rewritten."""
+        """Whether the trial is over. What an ended one recorded stays at least until another attempt has a result."""
         return self not in (TrialState.PENDING, TrialState.RUNNING)
 
 
@@ -46,12 +51,18 @@ TRANSITIONS: dict[TrialState, frozenset[TrialState]] = {
             TrialState.CANCELLED,
         }
     ),
-    TrialState.COMPLETED: frozenset(),
+    TrialState.COMPLETED: frozenset({TrialState.PENDING}),  # to be repeated: it keeps its result meanwhile
     TrialState.DIVERGED: frozenset(),
-    TrialState.PRUNED: frozenset(),
+    TrialState.PRUNED: frozenset({TrialState.PENDING}),  # the same
     TrialState.FAILED: frozenset({TrialState.PENDING}),  # asked for by hand: another attempt, the old ones stay
     TrialState.CANCELLED: frozenset(),
 }
+
+
+# The results that a trial keeps while it is repeated. If the new attempt fails, is cancelled or interrupted, the trial
+# returns to the result and its state; any other end takes their place.
+KEPT = (TrialState.COMPLETED, TrialState.PRUNED)
+KEEPING = (TrialState.PENDING, TrialState.RUNNING)
 
 
 def predecessors(state: TrialState) -> list[TrialState]:

@@ -20,8 +20,8 @@ class Candidate(NamedTuple):  # there are many, and one takes a quarter of the t
 
     `finite` is true when no loss was infinite or not a number, `position` the trial's place in the plan. Where ranks
     shared cores or GPUs it is `oversubscribed`, and has no area over seconds unless that was asked for. The losses of
-    one that is `derived_from` another are that one's. One that stands
-    for a setting (`sweeper.ranking.settings`) has the trials of its seeds in `repeats`.
+    one that is `derived_from` another are that one's. One that is `at_chance` never learnt (`sweeper.ranking.chance`).
+    One that stands for a setting (`sweeper.ranking.settings`) has the trials of its seeds in `repeats`.
     """
 
     trial: str
@@ -35,6 +35,7 @@ class Candidate(NamedTuple):  # there are many, and one takes a quarter of the t
     position: int = 0
     oversubscribed: bool = False
     derived_from: str | None = None
+    at_chance: bool = False
     repeats: tuple[Candidate, ...] = ()
 
     @property
@@ -54,7 +55,8 @@ class Group:
 
     `trials` counts trials, `competitors` what is ranked. `untimed` counts the trials that are complete, and have no
     area since they were oversubscribed; `rivals` are the pruned ones whose area so far is not larger than the winner's,
-    of all that are `pruned`. `members` are all that compete, in the order in which they were given.
+    of all that are `pruned`. `diverged` and `at_chance` count the trials that came to nothing in these ways. `members`
+    are all that compete, in the order in which they were given.
     """
 
     key: dict[str, Any]
@@ -65,6 +67,8 @@ class Group:
     rivals: tuple[Candidate, ...] = ()
     competitors: int = 0
     pruned: int = 0
+    diverged: int = 0
+    at_chance: int = 0
     members: tuple[Candidate, ...] = ()
 
     @property
@@ -88,6 +92,11 @@ def qualifies(candidate: Candidate, threshold: float | None) -> bool:
     if not (-_LAST < area < _LAST if type(area) is float else _is_number(area)):
         return False
     return threshold is None or (minimum is not None and minimum <= threshold)
+
+
+def has_diverged(candidate: Candidate) -> bool:
+    """Whether a loss was infinite or not a number."""
+    return candidate.state is TrialState.DIVERGED or (candidate.complete and not candidate.finite)
 
 
 def rank(candidates: Iterable[Candidate], threshold: float | None) -> list[Candidate]:
@@ -133,6 +142,8 @@ def _group(key: dict[str, Any], members: Sequence[Candidate], threshold: float |
         rivals=tuple(c for c in pruned if c.area is None or least is None or c.area <= least),
         competitors=len(members),
         pruned=sum(c.state is TrialState.PRUNED for c in members),
+        diverged=sum(has_diverged(c) for c in trials),
+        at_chance=sum(c.at_chance for c in trials),
         members=tuple(members),
     )
 

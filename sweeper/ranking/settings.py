@@ -66,7 +66,7 @@ def as_one(trials: Sequence[Candidate]) -> Candidate:
 
     It is complete when all of its trials are. Area, seconds and images are means, None where a trial has none; of the
     trials that a pruned setting was stopped before, the area counts as nothing. The minimum loss is the highest of its
-    trials', so that it comes to a threshold when they all do.
+    trials', so that it comes to a threshold when they all do; so it is at chance when one of them is.
     """
     trials = sorted(trials, key=lambda trial: (trial.position, trial.trial))
     first = trials[0]
@@ -83,6 +83,7 @@ def as_one(trials: Sequence[Candidate]) -> Candidate:
         position=first.position,
         oversubscribed=any(trial.oversubscribed for trial in trials),
         derived_from=next((trial.derived_from for trial in trials if trial.derived_from), None),
+        at_chance=any(trial.at_chance for trial in trials),
         repeats=tuple(trials),
     )
 

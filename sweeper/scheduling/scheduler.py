@@ -165,7 +165,7 @@ class Scheduler:
         if stopping:
             self._store.sweeps.ask_to_stop(sweep_id)  # cancels what has come to wait since
         if self._guide.over:
-            self._guide.learn(self._store.trials.candidates(sweep_id, self._guide.over))
+            self._guide.learn(self._store.trials.candidates(sweep_id, self._guide.over, kept=False))
         held = self._store.leases.held(self._scheduler_id)
         for trial_id, running in self._running.items():
             # One that is not held any more was given to another, while this process or its machine slept.
@@ -225,7 +225,9 @@ class Scheduler:
         if self._admission.is_full() or self._store.sweeps.stop_is_asked(sweep_id):
             return []
         if self._guide.over:
-            self._guide.learn(self._store.trials.candidates(sweep_id, self._guide.over))  # others may propose as well
+            self._guide.learn(
+                self._store.trials.candidates(sweep_id, self._guide.over, kept=False)
+            )  # others may propose as well
         proposed = self._guide.propose()
         self._may_propose = bool(proposed and self._store.sweeps.extend(sweep_id, proposed, self._guide.most))
         self._seats_freed |= self._may_propose
@@ -233,11 +235,19 @@ class Scheduler:
 
     def _start(self, trial: TrialRecord) -> None:
         """Claim and begin a trial, unless another scheduler was first."""
-        claim = self._store.attempts.claim
-        attempt = claim(trial.id, lambda number: str(gang_log(trial.id, number)), self._scheduler_id)
+        store = self._store.attempts
+        attempt = store.claim(trial.id, lambda number: str(gang_log(trial.id, number)), self._scheduler_id)
         if attempt is None:
             return
-        claimed = replace(trial, state=TrialState.RUNNING, attempt=attempt, scheduler_id=self._scheduler_id)
+        # The mark of a trial that is repeated is of the result which it keeps, not of this attempt.
+        shared = trial.oversubscribed and not (self._failures[trial.id] == 0 and store.keeps_result(trial.id))
+        claimed = replace(
+            trial,
+            state=TrialState.RUNNING,
+            attempt=attempt,
+            scheduler_id=self._scheduler_id,
+            oversubscribed=shared,
+        )
         self._running[trial.id] = Running(claimed, written_at=self._clock())
         self._admission.begin(claimed)
         self._observer.trial_started(claimed)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, exists, insert, select, update
+from sqlalchemy import Connection, Table, and_, exists, func, insert, not_, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from sweeper.errors import LostTrialError
@@ -22,7 +22,10 @@ _INSERT: dict[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql":
 
 
 class Attempts:
-    """The attempts of a store, as `Store` says; a trial's curve is that of its latest one."""
+    """The attempts of a store, as `Store` says.
+
+    A trial's curve is that of its latest attempt; while it is repeated, that of the attempt whose result it keeps.
+    """
 
     def __init__(self, transactions: Transactions) -> None:
         self._read, self._write, self._all = transactions.read, transactions.write, transactions.rows
@@ -103,24 +106,31 @@ class Attempts:
     ) -> None:
         """End a running trial; its points are in already, its phases (total seconds by name) come with this.
 
+        One that is repeated, and fails or is cancelled, returns to the result that it keeps.
+
         It counts as `oversubscribed` from now on where that is said here, and as `derived_from` another trial where its
         losses are that one's.
 
         Raises:
             LostTrialError: the trial is not running in this attempt; an ended trial is never rewritten.
         """
-        marks: dict[str, Any] = {"derived_from": derived_from}
-        if oversubscribed:
-            marks["oversubscribed"] = True
-        same = [tables.trial.c.attempt == attempt]
+        trial, keeps = tables.trial.c, statements.keeps_result()
+        marks: dict[str, Any] = {"derived_from": derived_from, "oversubscribed": True}
+        if not oversubscribed:
+            marks["oversubscribed"] = and_(trial.oversubscribed, not_(keeps))  # the mark is of the result that goes
+        same = [trial.attempt == attempt]
+        runs = (*same, trial.id == trial_id, trial.state == TrialState.RUNNING.value)
         if state is TrialState.PRUNED:  # one that waits again was pruned by nobody: `give_up` is for these
-            same.append(tables.trial.c.state == TrialState.RUNNING.value)
+            same.append(trial.state == TrialState.RUNNING.value)
+        else:
+            same.append(or_(trial.state == TrialState.RUNNING.value, not_(keeps)))
         ended = statements.advance(trial_id, state, reason=reason, **marks, **asdict(summary)).where(*same)
         shared = {"trial_id": trial_id, "attempt": attempt}
         parts = [{**shared, "name": name, "seconds": seconds} for name, seconds in (phases or {}).items()]
 
         def finish(connection: Connection) -> None:
-            if not connection.execute(ended).rowcount:
+            returns = state in (TrialState.FAILED, TrialState.CANCELLED) and statements.restore(connection, *runs)
+            if not returns and not connection.execute(ended).rowcount:
                 raise LostTrialError(
                     f"trial {trial_id} is not running in attempt {attempt}", "an ended trial stays as it is"
                 )
@@ -128,25 +138,38 @@ class Attempts:
             if parts:
                 connection.execute(insert(tables.phase), parts)
 
-        trial = tables.trial.c
+        tried = tables.attempt.c
         recorded = (trial.id == trial_id, trial.attempt == attempt, trial.state == state.value)
-        self._write(finish, lambda connection, _: _is_there(connection, *recorded))
+        returned = (tried.trial_id == trial_id, tried.number == attempt, tried.state == state.value)
+        self._write(finish, lambda connection, _: _is_there(connection, *recorded) or _is_there(connection, *returned))
 
     def give_up(self, trial_id: str, reason: str) -> bool:
-        """Prune a trial that waits, without an attempt; False where it does not wait any more."""
+        """Prune a trial that waits, without an attempt; False where it does not wait any more.
+
+        One that is to be repeated returns to the result that it keeps.
+        """
         trial = tables.trial.c
         pruned = statements.advance(trial_id, TrialState.PRUNED, reason=reason, scheduler_id=None)
         waits = pruned.where(trial.state == TrialState.PENDING.value)
         recorded = (trial.id == trial_id, trial.state == TrialState.PRUNED.value, trial.reason == reason)
+        is_it = (trial.id == trial_id, trial.state == TrialState.PENDING.value)
         return self._write(
-            lambda connection: connection.execute(waits).rowcount > 0,
+            lambda connection: statements.restore(connection, *is_it) > 0 or connection.execute(waits).rowcount > 0,
             lambda connection, given_up: given_up and _is_there(connection, *recorded),
         )
 
+    def keeps_result(self, trial_id: str) -> bool:
+        """Whether a trial waits or runs, and keeps a result meanwhile."""
+        repeated = (tables.trial.c.id == trial_id, statements.keeps_result())
+        return self._read(lambda connection: _is_there(connection, *repeated))
+
     def release(
-        self, trial_id: str, attempt: int, reason: str, outcome: str = "interrupted", traceback: str = ""
+        self, trial_id: str, attempt: int, reason: str, outcome: str = statements.INTERRUPTED, traceback: str = ""
     ) -> None:
-        """Put a running trial back to pending; what the attempt reported, and its `outcome`, stay with the attempt."""
+        """Put a running trial back to pending; what the attempt reported, and its `outcome`, stay with the attempt.
+
+        One that is repeated, and was interrupted, returns to the result that it keeps.
+        """
         self._write(
             lambda connection: statements.release(
                 connection, trial_id, attempt, reason, outcome=outcome, traceback=traceback
@@ -161,7 +184,7 @@ class Attempts:
         return [rows.attempt_record(row) for row in self._all(query)]
 
     def points(self, trial_id: str, attempt: int | None = None) -> list[LossPoint]:
-        """The curve of an attempt, of the latest where none is given."""
+        """The curve of an attempt, of the one that the trial has its result of where none is given."""
         return [rows.loss_point(row) for row in self._all(statements.of_attempt(tables.loss_point, trial_id, attempt))]
 
     def curves(
@@ -175,7 +198,9 @@ class Attempts:
         columns = (point.trial_id, point.attempt, point.step, point.images, point.seconds, point.loss)
         query = select(*columns).order_by(point.trial_id, point.attempt, point.step)
         if not all_attempts:
-            query = query.join(tables.trial, (trial.id == point.trial_id) & (trial.attempt == point.attempt))
+            query = query.join(
+                tables.trial, (trial.id == point.trial_id) & (statements.result_attempt() == point.attempt)
+            )
 
         def read(connection: Connection) -> dict[str, list[Any]]:
             found: dict[str, list[Any]] = {one: [] for one in trials}
@@ -239,7 +264,9 @@ def _claim(
     last = connection.execute(free.with_for_update(skip_locked=True, key_share=True)).scalar()
     if last is None:
         return None
-    number = int(last) + 1
+    # A trial whose repetition was interrupted has gone back to an earlier attempt than its last.
+    made = select(func.max(tables.attempt.c.number)).where(tables.attempt.c.trial_id == trial_id)
+    number = max(int(last), connection.execute(made).scalar() or 0) + 1
     running = {"attempt": number, "reason": "", "scheduler_id": scheduler_id}
     connection.execute(statements.advance(trial_id, TrialState.RUNNING, **running))
     begun = {"trial_id": trial_id, "number": number, "state": TrialState.RUNNING.value}
@@ -259,7 +286,9 @@ def _assign_gang(
 ) -> None:
     """Record the gang of an attempt, its log, and the trial's mark; the gang itself where it is new."""
     if oversubscribed or not keep:
-        trial = update(tables.trial).where(tables.trial.c.id == trial_id, tables.trial.c.attempt == attempt)
+        # The mark of one that is repeated is that of the result which it keeps.
+        columns, keeps = tables.trial.c, statements.keeps_result()
+        trial = update(tables.trial).where(columns.id == trial_id, columns.attempt == attempt, not_(keeps))
         connection.execute(trial.values(oversubscribed=oversubscribed))
     insert_new = _INSERT[connection.dialect.name](tables.gang).on_conflict_do_nothing()
     connection.execute(insert_new.values(**asdict(gang)))

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, case, func, select
 
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint
-from sweeper.store import rows, tables
+from sweeper.store import rows, statements, tables
 from sweeper.store.transactions import Transactions
 
 
@@ -55,6 +55,11 @@ class Progress:
         return {
             TrialState(state): count for state, count in self._read(lambda connection: connection.execute(query).all())
         }
+
+    def held(self, sweep_id: str) -> int:
+        """The number of trials that run under a live lease."""
+        query = select(func.count()).where(tables.trial.c.sweep_id == sweep_id, statements.is_held())
+        return self._read(lambda connection: connection.execute(query).scalar()) or 0
 
     def running(self, sweep_id: str) -> list[RunningTrial]:
         """The trials that run, in the order of the plan."""

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from sweeper.plan.sweep_state import SweepState, sweep_state
 from sweeper.plan.trial import TrialSpec, TrialState
 from sweeper.ranking import Candidate
+from sweeper.ranking.chance import chance_limit, is_at_chance
 from sweeper.spec import Resources, StoredSpec, parse_config
 
 
@@ -16,7 +18,8 @@ from sweeper.spec import Resources, StoredSpec, parse_config
 class SweepRecord:
     """A sweep, submitted or imported.
 
-    `states` counts its trials by state, `begun` those that were ever attempted.
+    `states` counts its trials by state, `begun` those that were ever attempted, `held` those that a scheduler whose
+    lease is alive runs. `stop_asked` where somebody has asked to stop it.
     """
 
     id: str
@@ -29,6 +32,8 @@ class SweepRecord:
     created_at: datetime
     states: Mapping[TrialState, int]
     begun: int
+    held: int = 0
+    stop_asked: bool = False
 
     @property
     def trials(self) -> int:
@@ -46,16 +51,9 @@ class SweepRecord:
         return sum(count for state, count in self.states.items() if state.ended)
 
     @property
-    def state(self) -> str:
-        """completed (all trials ended), running, pending (none begun), or interrupted (some wait, none runs).
-
-        A trial that a search is still to add waits, too.
-        """
-        if self.ended == self.total:
-            return "completed"
-        if self.states.get(TrialState.RUNNING):
-            return "running"
-        return "interrupted" if self.begun else "pending"
+    def state(self) -> SweepState:
+        """See `sweep_state`. A trial that a search is still to add waits, too."""
+        return sweep_state(self.states, self.total, begun=self.begun > 0, held=self.held, stop_asked=self.stop_asked)
 
 
 @dataclass(frozen=True)
@@ -126,6 +124,16 @@ class TrialRecord:
             resources=Resources.model_validate(self.resources),
         )
 
+    @property
+    def at_chance(self) -> bool:
+        """Whether the trial never learnt; see `sweeper.ranking.chance`."""
+        return is_at_chance(self.state, self.minimum_loss, chance_limit(self.config))
+
+    @property
+    def area_is_bound(self) -> bool:
+        """Whether its areas are lower bounds, for it ended early."""
+        return self.state.ended_early and self.area_steps is not None
+
     def area(self, over: str) -> float | None:
         """Area over "seconds", "images" or "steps"."""
         areas = {"seconds": self.area_seconds, "images": self.area_images, "steps": self.area_steps}
@@ -146,6 +154,7 @@ class TrialRecord:
             position=self.position,
             oversubscribed=self.oversubscribed,
             derived_from=self.derived_from,
+            at_chance=self.at_chance,
         )
 
 

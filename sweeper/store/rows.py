@@ -23,7 +23,7 @@ _LONG_NUMBER = 19 * b"0"
 _STATES = {state.value: state for state in TrialState}
 
 
-def sweep_record(row: RowMapping, states: Mapping[TrialState, int], begun: int) -> SweepRecord:
+def sweep_record(row: RowMapping, states: Mapping[TrialState, int], begun: int, held: int) -> SweepRecord:
     """A sweep with its trials counted by state."""
     return SweepRecord(
         id=row["id"],
@@ -36,6 +36,8 @@ def sweep_record(row: RowMapping, states: Mapping[TrialState, int], begun: int) 
         created_at=row["created_at"],
         states=states,
         begun=begun,
+        held=held,
+        stop_asked=row["stop_asked_at"] is not None,
     )
 
 

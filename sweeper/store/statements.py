@@ -9,22 +9,31 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    ScalarSelect,
     Select,
     Table,
     Text,
     Update,
+    and_,
     case,
     cast,
     exists,
+    false,
     func,
+    or_,
     select,
+    true,
     update,
 )
 from sqlalchemy.exc import DatabaseError, IntegrityError
 
-from sweeper.plan.trial import TrialSpec, TrialState, predecessors
+from engine.config import MODELS
+from sweeper.plan.trial import KEEPING, KEPT, TrialSpec, TrialState, predecessors
+from sweeper.ranking.chance import LIMITS
 from sweeper.ranking.curve import LossPoint
 from sweeper.store import tables
+
+INTERRUPTED = "interrupted"  # the state of an attempt that did not come to its end
 
 
 def trial_id(sweep_id: str, trial: TrialSpec) -> str:
@@ -56,6 +65,53 @@ def advance(trial_id: str, state: TrialState, **values: Any) -> Update:
     )
 
 
+def kept_attempt() -> ScalarSelect[Any]:
+    """Of a trial that waits or runs: the attempt whose result it keeps while it is repeated; NULL for most."""
+    return _of_kept("number")
+
+
+def keeps_result() -> ColumnElement[bool]:
+    """Whether a trial waits or runs, and keeps a result meanwhile."""
+    states = [state.value for state in KEEPING]
+    return and_(tables.trial.c.state.in_(states), kept_attempt().is_not(None))
+
+
+def result_attempt() -> ColumnElement[Any]:
+    """The attempt that a trial's curve is of: its latest, or the one whose result it keeps."""
+    trial = tables.trial.c
+    return case(
+        (trial.state.in_([state.value for state in KEEPING]), func.coalesce(kept_attempt(), trial.attempt)),
+        else_=trial.attempt,
+    )
+
+
+def result_state() -> ColumnElement[Any]:
+    """A trial's state, or that of the result that it keeps."""
+    trial = tables.trial.c
+    return case(
+        (trial.state.in_([state.value for state in KEEPING]), func.coalesce(_of_kept("state"), trial.state)),
+        else_=trial.state,
+    )
+
+
+def restore(connection: Connection, *conditions: ColumnElement[bool]) -> int:
+    """Give trials that are repeated, under these conditions, their kept results and states back; how many there were.
+
+    Their results are still on their rows.
+    """
+    back = {"state": _of_kept("state"), "reason": _of_kept("reason"), "attempt": kept_attempt(), "scheduler_id": None}
+    return connection.execute(update(tables.trial).where(keeps_result(), *conditions).values(**back)).rowcount
+
+
+def _of_kept(column: str) -> ScalarSelect[Any]:
+    """A column of the latest attempt at a trial that came to a result which is kept."""
+    attempt = tables.attempt.alias("kept")
+    query = select(attempt.c[column]).where(
+        attempt.c.trial_id == tables.trial.c.id, attempt.c.state.in_([state.value for state in KEPT])
+    )
+    return query.order_by(attempt.c.number.desc()).limit(1).correlate(tables.trial).scalar_subquery()
+
+
 def goes_on() -> ColumnElement[bool]:
     """Whether nobody has asked to stop a trial's sweep."""
     sweep = tables.sweep.c
@@ -74,14 +130,19 @@ def release(
     attempt: int,
     reason: str,
     *conditions: ColumnElement[bool],
-    outcome: str = "interrupted",
+    outcome: str = INTERRUPTED,
     traceback: str = "",
 ) -> bool:
-    """Put a trial that runs in this attempt, and under these conditions, back to pending; whether it was so."""
-    back = advance(trial_id, TrialState.PENDING, reason=reason, scheduler_id=None).where(
-        tables.trial.c.attempt == attempt, tables.trial.c.state == TrialState.RUNNING.value, *conditions
-    )
-    released = connection.execute(back).rowcount > 0
+    """Put a trial that runs in this attempt, and under these conditions, back to pending; whether it was so.
+
+    One whose attempt was interrupted returns to the result that it keeps, if it does.
+    """
+    trial = tables.trial.c
+    same = (trial.attempt == attempt, trial.state == TrialState.RUNNING.value, *conditions)
+    back = advance(trial_id, TrialState.PENDING, reason=reason, scheduler_id=None).where(*same)
+    released = outcome == INTERRUPTED and restore(connection, trial.id == trial_id, *same) > 0
+    if not released:
+        released = connection.execute(back).rowcount > 0
     if released:
         end_attempt(connection, trial_id, attempt, outcome, reason, traceback)
     return released
@@ -130,40 +191,66 @@ def _copy_points(connection: Connection, trial_id: str, attempt: int, points: Se
         raise kind(statement, None, error) from error
 
 
-def state_counts(connection: Connection, sweep_id: str | None = None) -> dict[str, tuple[dict[TrialState, int], int]]:
-    """By sweep, or of one: how many trials are in each state, and how many were ever attempted."""
+def state_counts(
+    connection: Connection, sweep_id: str | None = None
+) -> dict[str, tuple[dict[TrialState, int], int, int]]:
+    """By sweep, or of one: how many trials are in each state, were ever attempted, and run under a live lease."""
     columns = tables.trial.c
     begun = func.sum(case((columns.attempt > 0, 1), else_=0))
-    query = select(columns.sweep_id, columns.state, func.count(), begun).group_by(columns.sweep_id, columns.state)
+    held = func.sum(case((is_held(), 1), else_=0))
+    query = select(columns.sweep_id, columns.state, func.count(), begun, held)
+    query = query.group_by(columns.sweep_id, columns.state)
     if sweep_id is not None:
         query = query.where(columns.sweep_id == sweep_id)
-    counts: dict[str, tuple[dict[TrialState, int], int]] = {}
-    for sweep_id, state, count, attempted in connection.execute(query):
-        states, before = counts.get(sweep_id, ({}, 0))
-        counts[sweep_id] = {**states, TrialState(state): count}, before + int(attempted)
+    counts: dict[str, tuple[dict[TrialState, int], int, int]] = {}
+    for sweep_id, state, count, attempted, run in connection.execute(query):
+        states, begun_before, held_before = counts.get(sweep_id, ({}, 0, 0))
+        now = {**states, TrialState(state): count}
+        counts[sweep_id] = now, begun_before + int(attempted), held_before + int(run)
     return counts
 
 
-def candidates_of(sweep_id: str, over: str, *, oversubscribed: bool) -> Select[Any]:
-    """The fields of each trial's `Candidate`, in the order of the plan; its parameters as the text of JSON."""
+def is_held() -> ColumnElement[bool]:
+    """Whether a trial runs, and the lease of its scheduler has not ended."""
+    scheduler, trial = tables.scheduler.c, tables.trial.c
+    alive = select(scheduler.id).where(scheduler.lease_until > datetime.now(UTC))
+    return and_(trial.state == TrialState.RUNNING.value, trial.scheduler_id.in_(alive))
+
+
+def candidates_of(sweep_id: str, over: str, *, oversubscribed: bool, kept: bool = True) -> Select[Any]:
+    """The fields of each trial's `Candidate`, in the order of the plan; its parameters as the text of JSON.
+
+    With `kept` a trial that is repeated is in the state of the result that it keeps.
+    """
     trial = tables.trial.c
     areas = {"seconds": trial.area_seconds, "images": trial.area_images, "steps": trial.area_steps}
     area: ColumnElement[Any] = areas[over]
     if over == "seconds" and not oversubscribed:
         area = case((trial.oversubscribed, None), else_=area)
     curve = (trial.finite, area, trial.minimum_loss, trial.seconds, trial.images)
-    rest = (trial.position, trial.oversubscribed, trial.derived_from)
+    rest = (trial.position, trial.oversubscribed, trial.derived_from, _is_at_chance())
+    state = result_state() if kept else trial.state
     return (
-        select(trial.id, cast(trial.parameters, Text), trial.state, *curve, *rest)
+        select(trial.id, cast(trial.parameters, Text), state, *curve, *rest)
         .where(trial.sweep_id == sweep_id)
         .order_by(trial.position)
     )
 
 
-def of_attempt(table: Table, trial_id: str, attempt: int | None) -> Select[Any]:
-    """What an attempt reported, in the order of steps; the trial's latest attempt where none is given."""
+def _is_at_chance() -> ColumnElement[bool]:
+    """As `sweeper.ranking.chance.is_at_chance`; settings are read only of trials whose loss is that high."""
     trial = tables.trial.c
-    latest = select(trial.attempt).where(trial.id == trial_id).scalar_subquery()
+    data, model = trial.config["data"].as_string(), trial.config["model"].as_string()
+    never_below = or_(*(and_(data == name, trial.minimum_loss >= limit) for name, limit in LIMITS.items()))
+    of_classes = case((and_(model.in_(list(MODELS)), never_below), true()), else_=false())
+    is_high = and_(result_state() == TrialState.COMPLETED.value, trial.minimum_loss >= min(LIMITS.values()))
+    return case((is_high, of_classes), else_=false())
+
+
+def of_attempt(table: Table, trial_id: str, attempt: int | None) -> Select[Any]:
+    """What an attempt reported, in the order of steps; that of the trial's result where none is given."""
+    trial = tables.trial.c
+    latest = select(result_attempt()).where(trial.id == trial_id).scalar_subquery()
     return (
         select(table)
         .where(table.c.trial_id == trial_id, table.c.attempt == (latest if attempt is None else attempt))
@@ -182,12 +269,13 @@ def attempt_times_of(sweep_id: str) -> Select[Any]:
 
 
 def evaluations_of(sweep_id: str) -> Select[Any]:
-    """The evaluations of the latest attempt of each trial that does not wait, in the order of plan and steps."""
+    """The evaluations of each trial that does not wait, or keeps a result, in the order of plan and steps."""
     evaluation, trial = tables.evaluation.c, tables.trial.c
     return (
         select(tables.evaluation)
-        .join(tables.trial, (trial.id == evaluation.trial_id) & (trial.attempt == evaluation.attempt))
-        .where(trial.sweep_id == sweep_id, trial.state != TrialState.PENDING.value)
+        .select_from(tables.evaluation)
+        .join(tables.trial, (trial.id == evaluation.trial_id) & (result_attempt() == evaluation.attempt))
+        .where(trial.sweep_id == sweep_id, result_state() != TrialState.PENDING.value)
         .order_by(trial.position, evaluation.step)
     )
 

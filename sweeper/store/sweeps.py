@@ -8,10 +8,10 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, exists, func, insert, select, update
+from sqlalchemy import Connection, and_, delete, exists, func, insert, select, update
 
 from sweeper.errors import NotFoundError
-from sweeper.plan.trial import TrialSpec, TrialState, predecessors
+from sweeper.plan.trial import KEPT, TrialSpec, TrialState, predecessors
 from sweeper.ranking.curve import CurveSummary, LossPoint
 from sweeper.spec import SweepSpec
 from sweeper.spec.sweep_name import LATEST
@@ -19,6 +19,8 @@ from sweeper.store import rows, statements, tables
 from sweeper.store.records import SweepRecord
 from sweeper.store.transactions import Transactions
 
+TO_BE_REPEATED = "to be repeated, for its ranks shared cores or GPUs; it keeps its result meanwhile"
+_AT_ONCE = 500  # values in one statement; SQLite takes a limited number
 ImportedCurve = tuple[dict[str, Any], str, Sequence[LossPoint], CurveSummary]  # parameters, source, points, summary
 
 
@@ -102,11 +104,15 @@ class Sweeps:
         return self._write(extend, lambda connection, new: not _missing(connection, sweep_id, new))
 
     def ask_to_stop(self, sweep_id: str) -> int:
-        """Cancel what waits, and have schedulers stop what runs; how many were cancelled at once."""
+        """Cancel what waits, and have schedulers stop what runs; how many were cancelled at once.
+
+        Trials that wait to be repeated return to the results that they keep.
+        """
 
         def ask(connection: Connection) -> int:
             asked = update(tables.sweep).where(tables.sweep.c.id == sweep_id).values(stop_asked_at=datetime.now(UTC))
             connection.execute(asked)
+            _restore_waiting(connection, sweep_id)
             why = "stopped before it began"
             return _move(connection, sweep_id, TrialState.PENDING, TrialState.CANCELLED, reason=why)
 
@@ -126,6 +132,33 @@ class Sweeps:
     def try_failed_again(self, sweep_id: str) -> int:
         """Put failed trials back to pending, for another attempt each; how many."""
         return self._write(lambda connection: _move(connection, sweep_id, TrialState.FAILED, TrialState.PENDING))
+
+    def repeat_oversubscribed(self, sweep_id: str, trials: Sequence[str]) -> int:
+        """Put those of these trials that shared cores or GPUs, and have a result, back to pending; how many.
+
+        Each keeps its result until another attempt has one. An attempt that fails, is cancelled or is interrupted
+        changes nothing.
+        """
+
+        def repeat(connection: Connection) -> int:
+            trial, count = tables.trial.c, 0
+            again = {"state": TrialState.PENDING.value, "reason": TO_BE_REPEATED, "scheduler_id": None}
+            has_result = and_(
+                trial.sweep_id == sweep_id,
+                trial.state.in_([state.value for state in KEPT]),
+                trial.oversubscribed,
+                statements.kept_attempt().is_not(None),
+            )
+            for begin in range(0, len(trials), _AT_ONCE):
+                some = trial.id.in_(trials[begin : begin + _AT_ONCE])
+                count += connection.execute(update(tables.trial).where(has_result, some).values(**again)).rowcount
+            return count
+
+        return self._write(repeat)
+
+    def keep_results(self, sweep_id: str) -> int:
+        """Return the trials that wait to be repeated to the results that they keep; how many."""
+        return self._write(lambda connection: _restore_waiting(connection, sweep_id))
 
     def delete(self, sweep_id: str) -> None:
         """Remove a sweep with all that was recorded of it."""
@@ -216,7 +249,7 @@ def _all_sweeps(connection: Connection) -> list[SweepRecord]:
     order = (tables.sweep.c.created_at.desc(), tables.sweep.c.id)
     found = connection.execute(select(tables.sweep).order_by(*order)).mappings().all()
     counts = statements.state_counts(connection)
-    return [rows.sweep_record(row, *counts.get(row["id"], ({}, 0))) for row in found]
+    return [rows.sweep_record(row, *counts.get(row["id"], ({}, 0, 0))) for row in found]
 
 
 def _of_id(connection: Connection, sweep_id: str) -> SweepRecord | None:
@@ -224,7 +257,7 @@ def _of_id(connection: Connection, sweep_id: str) -> SweepRecord | None:
     row = connection.execute(select(tables.sweep).where(tables.sweep.c.id == sweep_id)).mappings().one_or_none()
     if row is None:
         return None
-    return rows.sweep_record(row, *statements.state_counts(connection, sweep_id).get(sweep_id, ({}, 0)))
+    return rows.sweep_record(row, *statements.state_counts(connection, sweep_id).get(sweep_id, ({}, 0, 0)))
 
 
 def _missing(connection: Connection, sweep_id: str, trials: Sequence[TrialSpec]) -> list[TrialSpec]:
@@ -232,6 +265,11 @@ def _missing(connection: Connection, sweep_id: str, trials: Sequence[TrialSpec])
     trial = tables.trial.c
     known = set(connection.execute(select(trial.id).where(trial.sweep_id == sweep_id)).scalars())
     return [one for one in trials if statements.trial_id(sweep_id, one) not in known]
+
+
+def _restore_waiting(connection: Connection, sweep_id: str) -> int:
+    trial = tables.trial.c
+    return statements.restore(connection, trial.sweep_id == sweep_id, trial.state == TrialState.PENDING.value)
 
 
 def _move(connection: Connection, sweep_id: str, before: TrialState, after: TrialState, reason: str = "") -> int:

@@ -38,11 +38,14 @@ class Trials:
             )
         return rows.trial_record(found[0])
 
-    def candidates(self, sweep_id: str, over: str, *, oversubscribed: bool = False) -> list[Candidate]:
+    def candidates(
+        self, sweep_id: str, over: str, *, oversubscribed: bool = False, kept: bool = True
+    ) -> list[Candidate]:
         """The trials of a sweep as rankings and heatmaps need them: what of `trials` is over one axis, much faster.
 
-        With `oversubscribed` such trials have their areas over seconds, too.
+        With `oversubscribed` such trials have their areas over seconds, too. A trial that is repeated counts with the
+        result that it has; without `kept` as one that waits or runs.
         """
-        query = statements.candidates_of(sweep_id, over, oversubscribed=oversubscribed)
+        query = statements.candidates_of(sweep_id, over, oversubscribed=oversubscribed, kept=kept)
         with collection_paused():
             return self._read(lambda connection: rows.candidates(connection.execute(query).all()))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Select, case, func, select
 
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
@@ -58,7 +58,7 @@ class Views:
         """The lowest and the highest minimum loss of a sweep's complete trials without a loss that is not finite."""
         trial = tables.trial.c
         query = select(func.min(trial.minimum_loss), func.max(trial.minimum_loss)).where(
-            trial.sweep_id == sweep_id, trial.state == TrialState.COMPLETED.value, trial.finite
+            trial.sweep_id == sweep_id, statements.result_state() == TrialState.COMPLETED.value, trial.finite
         )
         low, high = self._read(lambda connection: connection.execute(query).one())
         return None if low is None else (float(low), float(high))
@@ -70,7 +70,7 @@ class Views:
         """
         trial = tables.trial.c
         some = statements.candidates_of(sweep_id, over, oversubscribed=False).order_by(None)
-        some = some.where(trial.state == TrialState.COMPLETED.value, trial.finite)
+        some = some.where(statements.result_state() == TrialState.COMPLETED.value, trial.finite)
         if threshold is not None:
             some = some.where(trial.minimum_loss <= threshold)
         area = some.selected_columns[4]
@@ -92,13 +92,15 @@ class Views:
     ) -> TrialPage:
         """At most so many trials of a sweep from the `first` on, by one of `ORDERS`; those without a value last.
 
-        `ids` leaves others out, however many they are.
+        By area, those that shared cores come after the others, then those that ended early. `ids` leaves others out,
+        however many they are.
         """
         trial, column = tables.trial, _ORDERS[order]
         query = select(trial).where(trial.c.sweep_id == sweep_id)
         if state is not None:
             query = query.where(trial.c.state == state.value)
-        ordered = query.order_by(column.is_(None), column.desc() if descending else column, trial.c.position)
+        last = [column.is_(None), *([_unranked()] if order == "area" else [])]
+        ordered = query.order_by(*last, column.desc() if descending else column, trial.c.position)
         if ids is None:
             return self._read(lambda connection: _page(connection, query, ordered.offset(first).limit(most)))
         wanted = frozenset(ids)
@@ -116,10 +118,10 @@ class Views:
         return self._read(read)
 
     def phases(self, trials: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
-        """Seconds by phase of the latest attempt of each of these trials; only of those that have some."""
+        """Seconds by phase of the attempt that each of these trials has its result of; only of those that have some."""
         phase, trial = tables.phase.c, tables.trial.c
         query = select(phase.trial_id, phase.name, phase.seconds).join(
-            tables.trial, (trial.id == phase.trial_id) & (trial.attempt == phase.attempt)
+            tables.trial, (trial.id == phase.trial_id) & (statements.result_attempt() == phase.attempt)
         )
 
         def read(connection: Connection) -> dict[str, dict[str, float]]:
@@ -131,6 +133,13 @@ class Views:
             return found
 
         return self._read(read)
+
+
+def _unranked() -> ColumnElement[int]:
+    """Why a trial's area over seconds is not ranked: 1 where it shared cores, 2 where it is a lower bound; else 0."""
+    trial = tables.trial.c
+    early = trial.state.in_([one.value for one in TrialState if one.ended_early])
+    return case((early, 2), (trial.oversubscribed, 1), else_=0)
 
 
 def _page(connection: Connection, query: Select[Any], shown: Select[Any]) -> TrialPage:

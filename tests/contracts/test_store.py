@@ -132,6 +132,28 @@ class TestStore:
         assert store.trials.candidates(sweep_id, over) == [trial.candidate(over) for trial in store.trials.of(sweep_id)]
         assert store.trials.candidates("none", over) == []
 
+    def test_trials_that_never_learnt_are_known_by_their_data_and_model(self, store: Store) -> None:
+        limit = 0.95 * math.log(10)
+        below = math.nextafter(limit, 0)
+        learnable = {"model": ["mlp"], "data": ["digits", "cifar10"], "batch_size": [8, 16]}
+        sweep_id, trials = added(store, mine(space=learnable))
+        for trial, losses in zip(trials, [(3.0, limit), (3.0, below), (limit, 3.0), (3.0, 2.9)], strict=True):
+            store.attempts.claim(trial)
+            store.attempts.finish(trial, 1, TrialState.COMPLETED, summarize(curve(*losses)))
+        records = store.trials.of(sweep_id)
+        assert [record.at_chance for record in records] == [True, False, True, True]
+        candidates = store.trials.candidates(sweep_id, "seconds")
+        assert candidates == [record.candidate("seconds") for record in records]
+        assert [type(candidate.at_chance) for candidate in candidates] == [bool] * 4
+
+        unknown = {"learning_rate": [0.1]}
+        for trial_of in ({"command": ["true", "{learning_rate}"]}, {"model": "neuron", "data": "step-function"}):
+            sweep_id, (trial,) = added(store, parse_spec({"name": "n", "trial": trial_of, "space": unknown}))
+            store.attempts.claim(trial)
+            store.attempts.finish(trial, 1, TrialState.COMPLETED, summarize(curve(9.0, 8.0)))
+            (candidate,) = store.trials.candidates(sweep_id, "seconds")
+            assert not candidate.at_chance
+
     def test_sweeps_of_one_store_do_not_mix(self, store: Store) -> None:
         first, _ = added(store)
         second, trials = added(store)
@@ -335,14 +357,39 @@ class TestStore:
 
     def test_a_sweep_is_what_its_trials_are(self, store: Store) -> None:
         sweep_id, trials = added(store)
+        scheduler = store.leases.begin("host", "process")
         states = [store.sweeps.find(sweep_id).state]
         for trial in trials:
-            store.attempts.claim(trial)
+            store.attempts.claim(trial, scheduler_id=scheduler)
             states.append(store.sweeps.find(sweep_id).state)
             store.attempts.finish(trial, 1, TrialState.DIVERGED, summarize([]))
             states.append(store.sweeps.find(sweep_id).state)
-        assert states == ["pending", *["running", "interrupted"] * 3, "running", "completed"]
+        assert states == ["waiting", *["running", "interrupted"] * 3, "running", "completed"]
         assert store.sweeps.find(sweep_id).ended == 4
+
+    def test_a_sweep_runs_for_as_long_as_somebody_holds_its_trials(self, store: Store) -> None:
+        sweep_id, trials = added(store)
+        others, _ = added(store, mine("other"))
+        gone, there = (store.leases.begin("host", name) for name in ("gone", "there"))
+        store.attempts.claim(trials[0], scheduler_id=gone)
+        store.attempts.claim(trials[1], scheduler_id=there)
+        store.leases.end(gone)
+        assert store.sweeps.find(sweep_id).state == "running"
+        assert store.progress.held(sweep_id) == 1
+        assert {sweep.id: sweep.state.value for sweep in store.sweeps.all()} == {others: "waiting", sweep_id: "running"}
+        store.leases.end(there)
+        assert store.sweeps.find(sweep_id).state == "interrupted"
+        assert store.progress.held(sweep_id) == 0
+
+    def test_a_sweep_with_cancelled_trials_was_stopped(self, store: Store) -> None:
+        sweep_id, trials = added(store)
+        scheduler = store.leases.begin("host", "process")
+        store.attempts.claim(trials[0], scheduler_id=scheduler)
+        store.sweeps.ask_to_stop(sweep_id)
+        assert store.sweeps.find(sweep_id).state == "running"
+        store.attempts.finish(trials[0], 1, TrialState.CANCELLED, summarize([]))
+        assert store.sweeps.find(sweep_id).state == "stopped"
+        assert store.sweeps.find(sweep_id).stop_asked
 
     # What attempts report
 

@@ -74,6 +74,29 @@ class TestViews:
         assert [trial.id for trial in store.views.trials(sweep.id, ids=chosen).trials] == chosen
         assert store.views.trials(sweep.id, ids=[]).trials == ()
 
+    def test_by_area_those_that_ended_early_and_those_that_shared_cores_come_after_the_others(
+        self, store: Store
+    ) -> None:
+        sweep = submit(store, {"learning_rate": [0.1, 0.2, 0.3, 0.4]})
+        trials = [trial.id for trial in store.trials.of(sweep)]
+        ends = [
+            (TrialState.PRUNED, 1.0, False),
+            (TrialState.COMPLETED, 4.0, False),
+            (TrialState.COMPLETED, 2.0, True),
+            (TrialState.COMPLETED, 3.0, False),
+        ]
+        for trial, (state, area, shared) in zip(trials, ends, strict=True):
+            attempt = store.attempts.claim(trial)
+            assert attempt is not None
+            store.attempts.finish(trial, attempt, state, summarize(curve(area, 1.0)), oversubscribed=shared)
+
+        def in_order(*, descending: bool) -> list[int]:
+            found = store.views.trials(sweep, order="area", descending=descending).trials
+            return [trials.index(trial.id) for trial in found]
+
+        assert in_order(descending=False) == [3, 1, 2, 0]
+        assert in_order(descending=True) == [1, 3, 2, 0]
+
     def test_phases_are_those_of_the_latest_attempts(self, store: Store) -> None:
         sweep = submit(store, {"learning_rate": [0.1, 0.2]})
         trial, silent = store.trials.of(sweep)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dashboards.figures.base import Figure, Source
 from dashboards.figures.comparison.table import Comparison, comparison, comparison_csv
+from dashboards.figures.tables import check_areas
 from sweeper.answers.differences import spec_differences
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ class Comparing(Figure[Comparison]):
         """See `table.comparison`."""
         assert source.before is not None, "a comparison takes two sweeps"
         first, second = source.before, source.trials
+        for trials in (first, second):
+            check_areas(trials)
         records = [source.store.sweeps.find(table.sweep) for table in (first, second)]
         return comparison(first, second, spec_differences(*records), unlike=source.unlike)
 

@@ -133,7 +133,7 @@ def _order(row: TrialRow) -> tuple[int, float, int]:
 
 
 def _area(row: TrialRow | None) -> float | None:
-    if row is None or row.outcome not in (Outcome.QUALIFIED, Outcome.ABOVE_THRESHOLD):
+    if row is None or not row.outcome.has_area:
         return None
     return row.area
 

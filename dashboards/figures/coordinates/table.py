@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.figures.tables import LEARNING_RATE, WORKERS, Outcome, TrialRow, TrialTable
+from dashboards.figures.tables import LEARNING_RATE, WORKERS, TrialRow, TrialTable
 from dashboards.figures.tables.csv_text import csv_text, result_names, result_values
 from dashboards.figures.words.numbers import measure, number, settings
 from sweeper.ranking import sort_key
@@ -119,4 +119,4 @@ def _measured_column(values: Sequence[float | None]) -> tuple[list[float], Ticks
 
 def area_of(row: CoordinateRow) -> float | None:
     """The area of a whole curve."""
-    return row.trial.area if row.trial.outcome in (Outcome.QUALIFIED, Outcome.ABOVE_THRESHOLD) else None
+    return row.trial.area if row.trial.outcome.has_area else None

@@ -129,7 +129,7 @@ def _row(store: Store, group: TrialGroup, trial: TrialRow, table: TrialTable) ->
     known = tuple(float(position) for position in positions if position is not None)
     if len(known) < len(points):
         problem = f"the curve of trial {trial.trial} does not say its {table.over}"
-        raise FigureError(problem, "use --over seconds or steps")
+        raise FigureError(problem, "choose seconds or steps")
     return CurveRow(group, trial, known, tuple(point.loss for point in points))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dashboards.figures.base import Figure, Source
-from dashboards.figures.tables import TrialTable
+from dashboards.figures.tables import TrialTable, check_areas
 from dashboards.figures.tables.csv_text import trials_csv
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ class Heatmap(Figure[TrialTable]):
     description = "area under the loss curve by batch size and learning rate; the winner is outlined"
 
     def table(self, source: Source) -> TrialTable:
-        """The trials themselves."""
+        """The trials themselves, of which some must have an area."""
+        check_areas(source.trials)
         return source.trials
 
     def draw(self, table: TrialTable) -> Drawing:
@@ -38,7 +39,7 @@ class Heatmap(Figure[TrialTable]):
         """See `plotly.heatmap_plot`."""
         from dashboards.figures.heatmap.plotly import heatmap_plot
 
-        return heatmap_plot(source.trials, source.doubtful())
+        return heatmap_plot(self.table(source), source.doubtful())
 
 
 FIGURE = Heatmap()

@@ -35,10 +35,11 @@ _CELL_WIDTH, _CELL_HEIGHT = 0.6, 0.42  # inches
 _TEXT_WIDTH, _TEXT_HEIGHT = 0.42, 0.16  # inches that the text of a cell needs
 _LINE_HEIGHT = 0.17  # inches of a further line in a panel's title
 _SMALLEST, _LARGEST = (3.7, 1.3), (40.0, 40.0)  # inches of a panel
-DERIVED = "d"  # in a cell's corner
+DERIVED, AT_CHANCE = "d", "c"  # in a cell's corner
 _LOOKS: dict[Outcome, tuple[str, str, str]] = {  # face (a qualified cell's only in the legend), hatch, its colour
     Outcome.QUALIFIED: ("#2a788e", "", style.INK),
     Outcome.ABOVE_THRESHOLD: ("#e3e5e8", "////", "#c4c8cd"),
+    Outcome.AT_CHANCE: ("#f2e6d5", "----", "#d5bd9b"),
     Outcome.DIVERGED: ("white", "xxxx", "#9a9fa6"),
     Outcome.OVERSUBSCRIBED: ("white", "\\\\\\\\", "#9a9fa6"),
     Outcome.NO_RESULT: ("#f7f7f7", "..", "#c9ccd0"),
@@ -49,10 +50,11 @@ _LOOKS: dict[Outcome, tuple[str, str, str]] = {  # face (a qualified cell's only
 def draw_heatmap(table: TrialTable) -> Figure:
     """The area of each batch size and learning rate, one panel per group in numeric order.
 
-    Colour tells the areas of qualified trials; cells above the threshold keep their number on grey, diverged ones are
-    crossed out, oversubscribed ones hatched, those without a result are dotted, with a letter for the reason. The
-    group's winner has an outline and a star. With repeats a cell is a mean over seeds. Where several trials, or
-    settings, share a cell (further swept fields) it shows the best of them, and in small type how many they are.
+    Colour tells the areas of qualified trials; cells above the threshold keep their number on grey, those at chance on
+    sand, diverged ones are crossed out, oversubscribed ones hatched, those without a result are dotted, with a letter
+    for the reason. The group's winner has an outline and a star. With repeats a cell is a mean over seeds. Where
+    several trials, or settings, share a cell (further swept fields) it shows the best of them, and in small type how
+    many they are.
 
     Raises:
         FigureError: trials without batch size or learning rate, or more groups than a picture can hold.
@@ -131,13 +133,22 @@ def _write(axes: Axes, x: int, y: int, cell: Cell, ink: str, halo: str) -> None:
     text = cell.letter if cell.area is None else measure(cell.area)
     if text:
         axes.text(x, y, text, ha="center", va="center", color=ink, fontsize=8, path_effects=effects)
-    if cell.derived:
+    if marks := _marks(cell):
         corner, inset = (x - 0.5, y + 0.5), (3, 2.5)
         look = {"ha": "left", "va": "bottom", "color": ink, "fontsize": 6, "style": "italic", "path_effects": effects}
-        _write_at(axes, DERIVED, corner, inset, **look)
+        _write_at(axes, marks, corner, inset, **look)
     if cell.count > 1:
         corner, inset = (x + 0.5, y + 0.5), (-3, 2.5)
         _write_at(axes, f"×{cell.count}", corner, inset, va="bottom", color=ink, fontsize=6, path_effects=effects)
+
+
+def _marks(cell: Cell) -> str:
+    """The letters in a cell's corner; what its look says by itself needs none."""
+    return (AT_CHANCE if _is_qualified_at_chance(cell) else "") + (DERIVED if cell.derived else "")
+
+
+def _is_qualified_at_chance(cell: Cell) -> bool:
+    return cell.at_chance and cell.outcome is Outcome.QUALIFIED
 
 
 def _mark_winner(axes: Axes, x: int, y: int) -> None:
@@ -158,9 +169,9 @@ def _legend(cells: Sequence[Cell]) -> list[Artist]:
     handles: list[Artist] = []
     seen = {cell.outcome for cell in cells}
     for outcome, (face, hatch, line) in _LOOKS.items():
-        if outcome is Outcome.OVERSUBSCRIBED and outcome not in seen:
+        if outcome in (Outcome.OVERSUBSCRIBED, Outcome.AT_CHANCE) and outcome not in seen:
             continue  # few sweeps have any
-        name = str(outcome)
+        name = f"{outcome}, never learnt" if outcome is Outcome.AT_CHANCE else str(outcome)
         if outcome is Outcome.NO_RESULT:
             states = {cell.state for cell in cells if cell.letter}
             reasons = [f"{letter} {meaning}" for state, (letter, meaning) in LETTERS.items() if state in states]
@@ -177,6 +188,8 @@ def _legend(cells: Sequence[Cell]) -> list[Artist]:
             label="smallest area of the qualified",
         )
     )
+    if any(map(_is_qualified_at_chance, cells)):
+        handles.append(Line2D([], [], linestyle="none", label=f"{AT_CHANCE}: at chance, never learnt"))
     if any(cell.derived for cell in cells):
         handles.append(Line2D([], [], linestyle="none", label=f"{DERIVED}: derived, losses of another trial"))
     if any(cell.count > 1 for cell in cells):

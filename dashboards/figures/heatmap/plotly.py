@@ -16,7 +16,8 @@ from dashboards.figures.words.numbers import measure, number, settings
 
 _WRITTEN = 400  # cells of a panel up to which each has its number
 _WRITTEN_COLUMNS = 20
-_SIGNS = {Outcome.DIVERGED: "✕", Outcome.OVERSUBSCRIBED: "≋"}
+_SIGNS = {Outcome.AT_CHANCE: "○", Outcome.DIVERGED: "✕", Outcome.OVERSUBSCRIBED: "≋"}
+_SHADES = {Outcome.ABOVE_THRESHOLD: 1.0, Outcome.AT_CHANCE: 0.5}
 
 
 def heatmap_plot(table: TrialTable, doubtful: Collection[str]) -> dict[str, Any]:
@@ -32,8 +33,8 @@ def heatmap_plot(table: TrialTable, doubtful: Collection[str]) -> dict[str, Any]
     shown = grids(table)
     scale = ColourScale.of([c.area for g in shown for c in g.flat if _qualified(c) and c.area is not None])
     note = (
-        "Outlined: the smallest area of the qualified. Grey: above the threshold. ✕ diverged, ≋ oversubscribed, "
-        "P pruned, R running, W waiting, F failed, C cancelled, N no area; d derived; "
+        "Outlined: the smallest area of the qualified. Grey: above the threshold. ○ at chance (never learnt), "
+        "✕ diverged, ≋ oversubscribed, P pruned, R running, W waiting, F failed, C cancelled, N no area; d derived; "
         "? pruned, but might have won by this threshold."
     )
     most = max(cell.count for grid in shown for cell in grid.flat)
@@ -71,7 +72,7 @@ def _panel(grid: Grid, table: TrialTable, scale: ColourScale, doubtful: Collecti
             for line, some in zip(grid.cells, marks, strict=True)
         ],
         "hovertext": [["" if _qualified(c) else _words(c) for c in line] for line in grid.cells],
-        "colorscale": [[0, "var(--cell-empty)"], [1, "var(--cell-above)"]],
+        "colorscale": [[0, "var(--cell-empty)"], [0.5, "var(--cell-chance)"], [1, "var(--cell-above)"]],
         "zmin": 0,
         "zmax": 1,
         "showscale": False,
@@ -129,12 +130,13 @@ def _bar(scale: ColourScale, over: str) -> dict[str, Any]:
 
 
 def _shade(cell: Cell) -> float:
-    return 1.0 if cell.outcome is Outcome.ABOVE_THRESHOLD else 0.0
+    return _SHADES.get(cell.outcome, 0.0)
 
 
 def _text(cell: Cell, *, mark: bool) -> str:
     text = _SIGNS.get(cell.outcome) or (cell.letter if cell.area is None else measure(cell.area))
-    marks = ("?" if mark else "") + (" d" if cell.derived else "")
+    chance = cell.at_chance and cell.outcome is Outcome.QUALIFIED
+    marks = ("?" if mark else "") + (" ○" if chance else "") + (" d" if cell.derived else "")
     return ("★" if cell.winner else "") + text + marks
 
 
@@ -144,7 +146,8 @@ def _words(cell: Cell) -> str:
     area = "" if cell.area is None else f"area {measure(cell.area)}<br>"
     many = f"<br>best of {cell.count} trials" if cell.count > 1 else ""
     derived = "<br>derived: losses of another trial" if cell.derived else ""
-    return f"{area}{cell.outcome}, {cell.state}{derived}{many}"
+    chance = "<br>at chance: never learnt" if cell.at_chance else ""
+    return f"{area}{cell.outcome}, {cell.state}{chance}{derived}{many}"
 
 
 def _outlines(grid: Grid) -> list[dict[str, Any]]:

@@ -37,6 +37,7 @@ class Cell:
     count: int
     winner: bool
     derived: bool = False
+    at_chance: bool = False
 
     @property
     def letter(self) -> str:
@@ -74,18 +75,18 @@ def grids(table: TrialTable) -> list[Grid]:
 def cell(rows: Sequence[TrialRow]) -> Cell:
     """What a cell shows of its trials, or settings (of further swept fields): the best one.
 
-    The smallest area among the qualified; where none is, the smallest among those above the threshold; else a
-    diverged one; else one without a result, a failed one first.
+    The smallest area among the qualified; where none is, the smallest among those above the threshold, then among
+    those at chance; else a diverged one; else one without a result, a failed one first.
     """
     if not rows:
         return Cell(Outcome.NO_RESULT, None, None, 0, False)
     best = min(rows, key=_place)
-    return Cell(best.outcome, _shown_area(best), best.state, len(rows), best.winner, best.derived)
+    return Cell(best.outcome, _shown_area(best), best.state, len(rows), best.winner, best.derived, best.at_chance)
 
 
 def _shown_area(row: TrialRow) -> float | None:
     """The area of a whole curve; what a pruned trial came to is no area to compare."""
-    return row.area if row.outcome in (Outcome.QUALIFIED, Outcome.ABOVE_THRESHOLD) else None
+    return row.area if row.outcome.has_area else None
 
 
 def _place(row: TrialRow) -> tuple[int, bool, float, int, int]:
@@ -115,6 +116,5 @@ def _check_settings(table: TrialTable) -> None:
             raise FigureError(
                 f"sweep {table.name!r}: a heatmap needs {name}, which {missing} of {len(values)} trials lack "
                 f"(first {trial})",
-                f"import them again with --set {name}=VALUE or --pattern, call a command's field so, "
-                "or draw a histogram or curves",
+                f"give {name} when you import them, call a command's field so, or draw a histogram or curves",
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dashboards.figures.base import Figure, Source
-from dashboards.figures.tables import TrialTable
+from dashboards.figures.tables import TrialTable, check_areas
 from dashboards.figures.tables.csv_text import trials_csv
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ class Histogram(Figure[TrialTable]):
     description = "areas of the qualified trials, lowest minimum loss first"
 
     def table(self, source: Source) -> TrialTable:
-        """The trials themselves."""
+        """The trials themselves, of which some must have an area."""
+        check_areas(source.trials)
         return source.trials
 
     def draw(self, table: TrialTable) -> Drawing:
@@ -38,7 +39,7 @@ class Histogram(Figure[TrialTable]):
         """See `plotly.histogram_plot`."""
         from dashboards.figures.histogram.plotly import histogram_plot
 
-        return histogram_plot(source.trials, source.doubtful())
+        return histogram_plot(self.table(source), source.doubtful())
 
 
 FIGURE = Histogram()

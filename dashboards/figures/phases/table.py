@@ -72,7 +72,7 @@ def _best_of_its_own(group: TrialGroup) -> TrialRow | None:
 
 
 def _place(row: TrialRow) -> tuple[bool, int, float, int]:
-    area = row.area if row.outcome in (Outcome.QUALIFIED, Outcome.ABOVE_THRESHOLD) else None
+    area = row.area if row.outcome.has_area else None
     return (not row.winner, _OUTCOMES.index(row.outcome), area or 0.0, row.position)
 
 

@@ -11,6 +11,7 @@ from dashboards.figures.tables.trials import (
     TrialGroup,
     TrialRow,
     TrialTable,
+    check_areas,
     check_groups,
 )
 
@@ -24,6 +25,7 @@ __all__ = [
     "TrialGroup",
     "TrialRow",
     "TrialTable",
+    "check_areas",
     "check_groups",
     "outcome",
     "trial_table",

@@ -49,14 +49,14 @@ def group_names(table: TrialTable) -> list[str]:
 
 def result_names(over: str) -> list[str]:
     """Columns of what came of a trial; see `result_values`."""
-    measured = [f"area_{over}", "minimum_loss", "seconds", "images"]
-    return ["state", "outcome", *measured, "winner", "repeats", "derived"]
+    measured = [f"area_{over}", "area_is_bound", "minimum_loss", "seconds", "images"]
+    return ["state", "outcome", *measured, "winner", "repeats", "derived", "at_chance"]
 
 
 def result_values(row: TrialRow) -> list[Any]:
     """What came of a trial, in the order of `result_names`."""
-    measured = [row.area, row.minimum_loss, row.seconds, row.images]
-    return [row.state.value, row.outcome.value, *measured, row.winner, row.repeats, row.derived]
+    measured = [row.area, row.area_is_bound, row.minimum_loss, row.seconds, row.images]
+    return [row.state.value, row.outcome.value, *measured, row.winner, row.repeats, row.derived, row.at_chance]
 
 
 def _plain(value: Any) -> Any:

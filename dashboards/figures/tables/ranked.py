@@ -18,8 +18,8 @@ from dashboards.figures.tables.trials import (
 )
 from sweeper.answers.cost import candidates_over, rate_for
 from sweeper.errors import FigureError
-from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate, Group, best_per_group, qualifies
+from sweeper.ranking.rank import has_diverged
 from sweeper.ranking.settings import competitors
 from sweeper.spec import DOLLARS, OVER
 from sweeper.store import Store, SweepRecord
@@ -37,10 +37,11 @@ def trial_table(
 ) -> TrialTable:
     """The trials of a sweep, with areas over an axis; axis, threshold and `rate` are the sweep's own unless given.
 
-    With repeats its settings. Areas over seconds of `oversubscribed` trials only where asked for. Reads no loss points.
+    With repeats its settings. Areas over seconds of `oversubscribed` trials only where asked for. Where no curve has an
+    area over this axis, the table says why. Reads no loss points.
 
     Raises:
-        FigureError: the sweep has no trials, or curves but no area over this axis.
+        FigureError: the sweep has no trials.
         SpecError: areas over dollars without a rate.
         StoreError: the store cannot be read.
     """
@@ -51,12 +52,12 @@ def trial_table(
     trials = competitors(found, sweep.spec.repeats)
     if not trials:
         raise FigureError(f"sweep {sweep.name!r} has no trials", "`sweeper list` shows the sweeps that have some")
-    _check_axis(store, sweep, found, axis, rate)
+    lacks = _lacking(store, sweep, found, axis, rate)
     batch_name = _batch_name(trials)
     others = _varied(trials, sweep.group_by)
     with collection_paused():
         groups = [_group(group, batch_name, others) for group in best_per_group(trials, limit, sweep.group_by)]
-    return TrialTable(sweep.id, sweep.name, axis, limit, batch_name, tuple(groups), rate)
+    return TrialTable(sweep.id, sweep.name, axis, limit, batch_name, tuple(groups), rate, lacks)
 
 
 def _group(group: Group, batch_name: str, others: Sequence[str]) -> TrialGroup:
@@ -72,11 +73,13 @@ def outcome(trial: Candidate, threshold: float | None) -> Outcome:
 
 
 def _other_outcome(trial: Candidate) -> Outcome:
-    if trial.state is TrialState.DIVERGED or (trial.complete and not trial.finite):
+    if has_diverged(trial):
         return Outcome.DIVERGED
     if trial.complete and trial.oversubscribed and trial.area is None:
         return Outcome.OVERSUBSCRIBED
-    return Outcome.ABOVE_THRESHOLD if trial.complete and trial.area is not None else Outcome.NO_RESULT
+    if not trial.complete or trial.area is None:
+        return Outcome.NO_RESULT
+    return Outcome.AT_CHANCE if trial.at_chance else Outcome.ABOVE_THRESHOLD
 
 
 def _rows(
@@ -88,7 +91,7 @@ def _rows(
 ) -> list[TrialRow]:
     """Made column by column, in the order of a row's fields: there are many, and one at a time take twice the time."""
     fields = zip(*trials, strict=True)
-    ids, parameters, states, _, areas, losses, seconds, images, positions, shared, sources, repeats = fields
+    ids, parameters, states, _, areas, losses, seconds, images, positions, shared, sources, chance, repeats = fields
     columns = (
         ids,
         positions,
@@ -106,6 +109,7 @@ def _rows(
         [source is not None for source in sources],
         images,
         shared,
+        chance,
     )
     return list(map(TrialRow._make, zip(*columns, strict=False)))
 
@@ -129,14 +133,21 @@ def _varied(trials: Sequence[Candidate], group_by: Sequence[str]) -> list[str]:
     return [n for n in names if n not in known and len({repr(trial.parameters.get(n)) for trial in trials}) > 1]
 
 
-def _check_axis(store: Store, sweep: SweepRecord, trials: Sequence[Candidate], over: str, rate: float | None) -> None:
-    if _has_areas(trials) or not any(trial.complete and trial.finite for trial in trials):
-        return
-    axes = [axis for axis in OVER if axis != DOLLARS or rate is not None]
-    ways = [f"--over {axis}" for axis in axes if _has_areas(candidates_over(store, sweep, axis, rate))]
-    ways += ["--oversubscribed"] if any(trial.oversubscribed for trial in trials) else []
-    remedy = f"use {' or '.join(ways)}" if ways else "a curve needs at least two loss points"
-    raise FigureError(f"sweep {sweep.name!r}: none of its curves has an area over {over}", remedy)
+def _lacking(
+    store: Store, sweep: SweepRecord, trials: Sequence[Candidate], over: str, rate: float | None
+) -> tuple[str, str] | None:
+    """Why no curve has an area over this axis, and what to do; None where one has, or there are no curves."""
+    whole = [trial for trial in trials if trial.complete and trial.finite]
+    if not whole or _has_areas(whole):
+        return None
+    axes = [axis for axis in OVER if axis != over and (axis != DOLLARS or rate is not None)]
+    there = [axis for axis in axes if _has_areas(candidates_over(store, sweep, axis, rate))]
+    shared = [trial for trial in whole if trial.oversubscribed]
+    ways = [f"take areas over {' or '.join(there)}"] if there else []
+    ways += ["rank oversubscribed trials, too"] if shared else []
+    why = f"; {len(shared)} of {len(whole)} complete trials shared cores or GPUs" if shared else ""
+    problem = f"sweep {sweep.name!r}: none of its curves has an area over {over}{why}"
+    return problem, ", or ".join(ways) or "a curve needs at least two loss points"
 
 
 def _has_areas(trials: Iterable[Candidate]) -> bool:

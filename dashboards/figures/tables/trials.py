@@ -24,9 +24,15 @@ class Outcome(StrEnum):
 
     QUALIFIED = "qualified"
     ABOVE_THRESHOLD = "above the threshold"
+    AT_CHANCE = "at chance"
     DIVERGED = "diverged"
     OVERSUBSCRIBED = "oversubscribed"
     NO_RESULT = "no result"
+
+    @property
+    def has_area(self) -> bool:
+        """Whether the trial has the area of a whole curve."""
+        return self in (Outcome.QUALIFIED, Outcome.ABOVE_THRESHOLD, Outcome.AT_CHANCE)
 
 
 class TrialRow(NamedTuple):
@@ -53,6 +59,12 @@ class TrialRow(NamedTuple):
     derived: bool = False  # its losses are another trial's
     images: int | None = None  # seen in its seconds
     oversubscribed: bool = False  # its ranks shared cores or GPUs: its seconds are not those of others
+    at_chance: bool = False  # it never learnt
+
+    @property
+    def area_is_bound(self) -> bool:
+        """Whether the area is a lower bound, for the trial ended early."""
+        return self.area is not None and self.state.ended_early
 
     @property
     def qualified(self) -> bool:
@@ -95,7 +107,8 @@ class TrialTable:
     """The trials of a sweep by group, in numeric order; `over` is the axis of all areas.
 
     `batch_name` is batch_size (images per worker and step) or global_batch_size (of all workers together), `rate` what
-    a worker costs by the hour, in dollars, None where nobody says.
+    a worker costs by the hour, in dollars, None where nobody says. Where there are curves and none has an area over
+    this axis, `lacks` says so: the problem and the remedy.
     """
 
     sweep: str
@@ -105,6 +118,7 @@ class TrialTable:
     batch_name: str
     groups: tuple[TrialGroup, ...]
     rate: float | None = None
+    lacks: tuple[str, str] | None = None
 
     @property
     def repeats(self) -> int:
@@ -115,6 +129,17 @@ class TrialTable:
     def rows(self) -> tuple[TrialRow, ...]:
         """All trials, group after group."""
         return tuple(row for group in self.groups for row in group.rows)
+
+
+def check_areas(table: TrialTable) -> None:
+    """Refuse a table of curves none of which has an area over its axis.
+
+    Raises:
+        FigureError: it is so.
+    """
+    if table.lacks:
+        problem, remedy = table.lacks
+        raise FigureError(problem, remedy)
 
 
 def check_groups(table: TrialTable) -> None:

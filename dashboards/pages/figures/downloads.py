@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from dashboards.figures import Figure
 from dashboards.figures.drawing.figure_file import default_path, render
+from dashboards.pages.rendering import without_flags
 from dashboards.responses.json_answers import JsonAnswer
 from sweeper.errors import FigureError
 from sweeper.store import SweepRecord
@@ -44,7 +45,7 @@ def drawn_or_why_not(draw: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     try:
         return draw()
     except FigureError as error:
-        return {"panels": [], "note": "", "problem": str(error)}
+        return {"panels": [], "note": "", "problem": without_flags(str(error))}
 
 
 def _rows_of(text: str) -> dict[str, Any]:

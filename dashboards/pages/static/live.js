@@ -1,7 +1,7 @@
 // A sweep as it goes on: its progress, and new points of the curves that are drawn.
 
 import { say } from "./page.js";
-import { timeLeft } from "./words.js";
+import { errorWords, timeLeft } from "./words.js";
 
 const NOT_OFTENER_MS = 2000;
 const SHARE = 10; // of the time, at most one part in so many is spent on asking anew
@@ -31,8 +31,7 @@ export class Live {
     this.source.addEventListener("progress", (event) => this.progress(JSON.parse(event.data)));
     this.source.addEventListener("points", (event) => this.points(JSON.parse(event.data).trials));
     this.source.addEventListener("fault", (event) => {
-      const { message, remedy } = JSON.parse(event.data).error;
-      say([message, remedy].filter(Boolean).join("; "), "fault");
+      say(errorWords(JSON.parse(event.data).error), "fault");
     });
     this.source.addEventListener("error", () => this.lost());
   }
@@ -77,7 +76,7 @@ function showProblem(problem) {
   const place = document.getElementById("problem");
   if (!place || place.hidden === !problem) return;
   place.hidden = !problem;
-  const words = problem ? [problem.message, problem.remedy].filter(Boolean).join("; ") : "";
+  const words = problem ? errorWords(problem) : "";
   place.querySelector(".message").textContent = words && `This sweep cannot be run: ${words}`;
 }
 
@@ -87,7 +86,7 @@ function showProgress({ state, states, total, ended, running, ...left }) {
   const place = document.getElementById("state");
   if (!place) return;
   const badge = place.querySelector(".badge");
-  badge.className = `badge state-${state}`;
+  badge.className = `badge state-${state.replaceAll(" ", "-")}`;
   badge.textContent = state;
   const shares = ORDER.filter((one) => states[one]).map((one) => [one, states[one]]);
   document.getElementById("counts").textContent = [

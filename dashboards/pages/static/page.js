@@ -1,5 +1,7 @@
 // What every page does: the theme's switch, moments in the reader's own zone, and the status line.
 
+import { errorWords } from "./words.js";
+
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 /** The theme that is shown now. */
@@ -26,7 +28,7 @@ export async function ask(address, options = {}) {
   const value = await answer.json().catch(() => null);
   if (answer.ok && value !== null) return value;
   const error = value?.error;
-  throw new Error(error ? [error.message, error.remedy].filter(Boolean).join("; ") : `The server answered ${answer.status}.`);
+  throw new Error(error ? errorWords(error) : `The server answered ${answer.status}.`);
 }
 
 function localMoments() {

@@ -53,8 +53,7 @@ def routes(store: Store, tables: Tables) -> APIRouter:
             span=_span(losses, sweep.threshold),
             best=best_table(answer) if answer else None,
             figures=[one for one in FIGURES.values() if not one.compares and one.suits(sweep)],
-            live=sweep.ended < sweep.total
-            and not (sweep.ended == sweep.trials and store.sweeps.stop_is_asked(sweep.id)),
+            live=not sweep.state.over,
             problem=submission.problem if (submission := store.submissions.of(sweep.id)) else None,
         )
 

@@ -107,7 +107,7 @@ def test_a_sweep_is_submitted_once_for_each_key(client: TestClient, store: Store
     assert first.json() == {**again.json(), "new": True}
     assert client.post("/api/v1/sweeps", json={"spec": SPEC}).json()["sweep"] != first.json()["sweep"]
     shown = client.get(f"/api/v1/sweeps/{first.json()['sweep']}").json()
-    assert (shown["name"], shown["state"], shown["submitted"], shown["problem"]) == (NAME, "pending", True, None)
+    assert (shown["name"], shown["state"], shown["submitted"], shown["problem"]) == (NAME, "waiting", True, None)
     assert shown["spec"] == store.sweeps.find(shown["sweep"]).spec.written
 
 
@@ -131,7 +131,7 @@ def test_stop_cancels_what_waits(client: TestClient, store: Store) -> None:
     assert client.post(f"/api/v1/sweeps/{sweep_id}/stop").json() == {"sweep": sweep_id, "cancelled": 1, "running": 0}
     assert store.sweeps.find(sweep_id).states == {TrialState.CANCELLED: 1}
     shown = client.get(f"/api/v1/sweeps/{sweep_id}").json()
-    assert (shown["stopped"], shown["state"]) == (True, "completed")
+    assert (shown["stopped"], shown["state"]) == (True, "stopped")
 
 
 def test_a_trial_and_its_curve_with_losses_that_are_no_numbers(client: TestClient, store: Store) -> None:
@@ -157,5 +157,5 @@ def test_health_and_metrics(client: TestClient, sweep: SweepRecord, store: Store
     assert client.get("/healthz").json() == {"status": "ok", "store": "ok", "runner": "none"}
     text = client.get("/metrics").text
     assert 'sweeper_trials{state="diverged"} 1.0' in text
-    assert 'sweeper_sweeps{state="completed"} 1.0' in text
-    assert store.sweeps.find(sweep.id).state == "completed"
+    assert 'sweeper_sweeps{state="completed with failures"} 1.0' in text
+    assert store.sweeps.find(sweep.id).state == "completed with failures"

@@ -60,7 +60,7 @@ def points(trial: TrialRecord, count: int = 60) -> list[LossPoint]:
 
 def begin(store: Store, trial: TrialRecord, log: Path) -> int:
     """Claim a trial, on a gang of its own."""
-    attempt = store.attempts.claim(trial.id)
+    attempt = store.attempts.claim(trial.id, scheduler_id=store.leases.begin("node-1", "process"))
     assert attempt is not None
     ranks = trial.workers
     gang = GangRecord(

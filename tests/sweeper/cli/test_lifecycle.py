@@ -141,7 +141,7 @@ def test_rerun_tries_exactly_what_failed(spec: Path, tmp_path: Path) -> None:
     assert ends(tmp_path) == [("completed", 1), *[("failed", 1)] * 3]
     (tmp_path / "broken").unlink()
     _, err = sweeper("rerun", "small", "--executor", "local", code=2)
-    assert "say which trials: --failed" in err
+    assert "say which trials: --failed, --oversubscribed or both" in err
     sweeper("rerun", "--failed", "small", "--executor", "local")
     assert ends(tmp_path) == [("completed", 1), *[("completed", 2)] * 3]
     tracebacks = rows(tmp_path, "SELECT traceback FROM attempt WHERE state = 'failed'")

@@ -59,7 +59,7 @@ def small(store: Store) -> list[str]:
     end(store, ids[3], TrialState.DIVERGED, curve(1.0, math.nan), "the loss is nan at step 3")
     end(store, ids[4], TrialState.COMPLETED, curve(0.5, 1.9))
     end(store, ids[5], TrialState.FAILED, [], "rank 1 died\nwith signal 9")
-    store.attempts.claim(ids[6])
+    store.attempts.claim(ids[6], scheduler_id=store.leases.begin("host", "process"))
     return [sweep_id, *ids]
 
 
@@ -153,6 +153,58 @@ def test_show_sorts_and_puts_trials_without_a_value_last(run: Any, small: list[s
     assert order("--sort", "plan") == ids
 
 
+def test_show_puts_bounds_after_areas_and_says_what_they_are(run: Any, store: Store) -> None:
+    spec = parse_spec({"name": "mixed", "space": {"learning_rate": [0.1, 0.2, 0.3, 0.4]}})
+    sweep_id = store.sweeps.add(spec, plan(spec))
+    ids = [trial.id for trial in store.trials.of(sweep_id)]
+    end(store, ids[0], TrialState.PRUNED, curve(0.1, 1.5), "cannot win any more")
+    end(store, ids[1], TrialState.COMPLETED, curve(2.0, 2.2))
+    attempt = store.attempts.claim(ids[2])
+    assert attempt is not None
+    summary = summarize(curve(1.0, 1.5))
+    store.attempts.finish(ids[2], attempt, TrialState.COMPLETED, summary, oversubscribed=True)
+    end(store, ids[3], TrialState.CANCELLED, [])
+
+    shown = json.loads(run("show", "mixed", "--json")[1])["trials"]
+    assert [one["trial"] for one in shown] == [ids[1], ids[2], ids[0], ids[3]]
+    assert [one["area_is_bound"] for one in shown] == [False, False, True, False]
+    bound = shown[2]["area"]
+    assert bound == summarize(curve(0.1, 1.5)).area_seconds
+    out = run("show", "mixed")[1]
+    assert f"≥ {measure(bound)}" in out
+    assert out.count("≥") == 2, "one bound, and what it means"
+    assert "completed, oversubscribed" in out
+    assert "the area over seconds is not ranked" in out
+
+
+def test_trials_that_never_learnt_are_marked_and_counted(run: Any, store: Store) -> None:
+    trial = {"model": "mlp", "data": "digits"}
+    spec = parse_spec({"name": "some", "trial": trial, "space": {"learning_rate": [0.1, 0.2, 0.3]}})
+    sweep_id = store.sweeps.add(spec, plan(spec))
+    ids = [trial.id for trial in store.trials.of(sweep_id)]
+    flat = [LossPoint(i, 100 * i, 1.0 * i, 2.3) for i in (1, 2, 3)]
+    end(store, ids[0], TrialState.COMPLETED, curve(1.0, 1.5))
+    end(store, ids[1], TrialState.COMPLETED, flat)
+    end(store, ids[2], TrialState.DIVERGED, curve(1.0, math.inf))
+    shown = {one["trial"]: one["at_chance"] for one in json.loads(run("show", "some", "--json")[1])["trials"]}
+    assert shown == {ids[0]: False, ids[1]: True, ids[2]: False}
+    out = run("show", "some")[1]
+    assert "completed, at chance" in out
+    assert "at chance: the trial never learnt" in out
+    (group,) = json.loads(run("best", "some", "--threshold", "1.8", "--json")[1])["groups"]
+    assert (group["trials"], group["qualified"], group["diverged"], group["at_chance"]) == (3, 1, 1, 1)
+    assert "Of 3 trials 1 diverged, 1 stayed at chance." in run("best", "some", "--threshold", "1.8")[1]
+
+
+@pytest.mark.usefixtures("tested")
+def test_rerun_says_which_trials_it_can_repeat_and_that_there_are_none(run: Any) -> None:
+    code, _, err = run("rerun", "tested")
+    assert (code, "--failed, --oversubscribed or both" in err) == (2, True)
+    for option, kind in (("--failed", "has failed"), ("--oversubscribed", "is oversubscribed")):
+        code, _, err = run("rerun", "tested", option)
+        assert (code, f"no trial of it {kind}" in err) == (1, True)
+
+
 @pytest.mark.usefixtures("small")
 def test_show_keeps_what_json_does_not_know_null(run: Any) -> None:
     out = run("show", "small", "--json")[1]
@@ -227,6 +279,8 @@ def test_best_has_the_fixed_shape(run: Any, small: list[str]) -> None:
             "trials": 4,
             "qualified": 2,
             "oversubscribed": 0,
+            "diverged": 1,
+            "at_chance": 0,
             "in_doubt": [],
             "best_minimum_loss": 1.5,
             "winner": {
@@ -254,6 +308,8 @@ def test_best_has_the_fixed_shape(run: Any, small: list[str]) -> None:
             "trials": 4,
             "qualified": 0,
             "oversubscribed": 0,
+            "diverged": 0,
+            "at_chance": 0,
             "in_doubt": [],
             "best_minimum_loss": 1.9,
             "winner": None,

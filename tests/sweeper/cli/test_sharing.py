@@ -26,6 +26,11 @@ name: detached
 trial: {command: [sh, program.sh, "{seconds}"]}
 space: {seconds: [600]}
 """
+TRAINS = """
+echo '{"sweeper":{"loss":1}}'
+sleep 0.05
+echo '{"sweeper":{"loss":0.5}}'
+"""
 PROGRAM = """
 setsid sh -c 'echo $$ > left; sleep 600; true' &
 echo '{"sweeper":{"loss":1}}'
@@ -84,6 +89,57 @@ def test_a_sweep_waits_for_the_cores_of_another(spec: Path, tmp_path: Path) -> N
         ("completed", 0),
         ("completed", 1),
     ]
+
+
+@pytest.mark.skipif(usable_cpus() < CORES, reason="in a container with a quota cores are not told apart")
+def test_trials_that_shared_cores_are_repeated_and_keep_their_results_if_that_fails(spec: Path, tmp_path: Path) -> None:
+    (tmp_path / "train.sh").write_text(TRAINS)
+    spec.write_text("name: shared\ntrial: {command: [sh, train.sh, '{rate}']}\nspace: {rate: [1, 2]}\n")
+    pool = SeatLocks.of_this_machine()
+    places = pool.take(Seats(CORES))
+    assert places
+    shared = begin("run", str(spec), "--executor", "local", "--oversubscribe").communicate(timeout=100)[0]
+    assert shared.count("oversubscribed") >= 2
+    pool.give_back(places)
+    results = "SELECT id, state, reason, attempt, points, area_seconds, seconds, oversubscribed FROM trial ORDER BY id"
+    before = rows(tmp_path, results)
+    again = ["rerun", "shared", "--executor", "local"]
+
+    (tmp_path / "train.sh").write_text("exit 3")
+    failing = begin(*again, "--oversubscribed")
+    _, err = failing.communicate(timeout=100)
+    assert failing.returncode == 1
+    assert "2 of 2 oversubscribed trials keep their old result" in err
+    assert rows(tmp_path, results) == before
+    assert rows(tmp_path, "SELECT state FROM attempt WHERE number = 2") == [("failed",)] * 2
+
+    (tmp_path / "train.sh").write_text(TRAINS)
+    succeeding = begin(*again, "--oversubscribed")
+    out, err = succeeding.communicate(timeout=100)
+    assert succeeding.returncode == 0, err
+    assert out.splitlines()[-1].endswith(": completed")
+    assert rows(tmp_path, "SELECT state, attempt, oversubscribed FROM trial") == [("completed", 3, 0)] * 2
+    assert rows(tmp_path, "SELECT count(*) FROM loss_point WHERE attempt = 1") == [(4,)]
+
+
+@pytest.mark.skipif(CORES > 16, reason="starts a rank a core, and one more")
+@pytest.mark.skipif(usable_cpus() < CORES, reason="in a container with a quota cores are not told apart")
+def test_a_sweep_that_may_share_waits_for_the_cores_of_others_where_it_is_told_to(spec: Path, tmp_path: Path) -> None:
+    pool = SeatLocks.of_this_machine()
+    places = pool.take(Seats(1))
+    assert places
+    (tmp_path / "train.sh").write_text(TRAINS)
+    spec.write_text(f"name: s\ntrial: {{command: [sh, train.sh]}}\nspace: {{workers: [{CORES + 1}]}}\n")
+    one = ["run", str(spec), "--executor", "local"]
+    assert "goes with --oversubscribe" in begin(*one, "--wait-for-seats").communicate(timeout=60)[1]
+    process = begin(*one, "--oversubscribe", "--wait-for-seats")
+    assert process.stderr is not None
+    assert any(f"waiting for {CORES} cores" in line for line in process.stderr)
+    pool.give_back(places)
+    process.communicate(timeout=100)
+    assert rows(tmp_path, "SELECT state, oversubscribed FROM trial") == [("completed", 1)]
+    rerun = begin("rerun", "latest", "--oversubscribed", "--executor", "local")
+    assert f"{CORES + 1} cannot be seated" in rerun.communicate(timeout=60)[1]
 
 
 def test_what_a_killed_run_left_behind_is_ended_by_the_next(spec: Path, tmp_path: Path) -> None:

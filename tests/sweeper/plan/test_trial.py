@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweeper.plan.trial import TRANSITIONS, TrialState, predecessors
+from sweeper.plan.trial import KEEPING, KEPT, TRANSITIONS, TrialState, predecessors
 
 FINAL = {TrialState.COMPLETED, TrialState.DIVERGED, TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED}
 
@@ -27,8 +27,9 @@ def test_all_but_pending_and_running_are_final(state: TrialState) -> None:
     assert bool(TRANSITIONS[state] - {TrialState.PENDING}) != state.ended
 
 
-def test_only_a_failed_trial_may_be_tried_again() -> None:
-    assert [state for state in FINAL if TRANSITIONS[state]] == [TrialState.FAILED]
+def test_a_failed_trial_may_be_tried_again_and_one_with_a_result_repeated() -> None:
+    assert {state for state in FINAL if TRANSITIONS[state]} == {TrialState.FAILED, *KEPT}
+    assert set(KEEPING) == set(TrialState) - FINAL
 
 
 def test_a_trial_ends_only_from_running_but_for_cancelling_and_pruning() -> None:
@@ -39,5 +40,5 @@ def test_a_trial_ends_only_from_running_but_for_cancelling_and_pruning() -> None
 
 
 def test_a_running_trial_may_go_back_and_only_a_pending_one_may_start() -> None:
-    assert predecessors(TrialState.PENDING) == [TrialState.RUNNING, TrialState.FAILED]
+    assert predecessors(TrialState.PENDING) == [TrialState.RUNNING, *KEPT, TrialState.FAILED]
     assert predecessors(TrialState.RUNNING) == [TrialState.PENDING]

@@ -67,7 +67,7 @@ def test_sweeps_run_in_their_order_and_what_cannot_run_is_passed_over(store: Sto
         assert found
         assert found.problem
         assert "nowhere_at_all" in found.problem["message"]
-        assert store.sweeps.find(ids[1]).state == "pending"
+        assert store.sweeps.find(ids[1]).state == "waiting"
         first, last = ([t for one in store.trials.of(i) for t in store.attempts.of(one.id)] for i in (ids[0], ids[2]))
         assert max(one.ended_at for one in first if one.ended_at) < min(one.started_at for one in last)
         assert runner.is_alive()

@@ -39,6 +39,18 @@ def row(outcome: Outcome, area: float | None = None, state: TrialState = TrialSt
             [row(Outcome.NO_RESULT, state=TrialState.PENDING), row(Outcome.NO_RESULT, state=TrialState.FAILED)],
             Cell(Outcome.NO_RESULT, None, TrialState.FAILED, 2, False),
         ),
+        (
+            [row(Outcome.AT_CHANCE, 1.0), row(Outcome.ABOVE_THRESHOLD, 3.0)],
+            Cell(Outcome.ABOVE_THRESHOLD, 3.0, TrialState.COMPLETED, 2, False),
+        ),
+        (
+            [
+                row(Outcome.DIVERGED, state=TrialState.DIVERGED),
+                row(Outcome.AT_CHANCE, 2.0),
+                row(Outcome.AT_CHANCE, 1.0),
+            ],
+            Cell(Outcome.AT_CHANCE, 1.0, TrialState.COMPLETED, 3, False),
+        ),
         ([row(Outcome.NO_RESULT, 7.0, TrialState.PRUNED)], Cell(Outcome.NO_RESULT, None, TrialState.PRUNED, 1, False)),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dashboards.figures.tables import Outcome, TrialTable, trial_table
+from dashboards.figures.tables import Outcome, TrialTable, check_areas, trial_table
 from sweeper.errors import FigureError
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
@@ -137,9 +137,11 @@ def test_an_import_may_lack_batch_size_and_rate(store: Store) -> None:
 
 def test_no_area_over_the_axis_is_an_error_that_names_the_axes_there_are(store: Store) -> None:
     sweep = imported(store, {"workers": 1}, images=False)
+    table = trial_table(store, sweep, "images")
     with pytest.raises(FigureError, match="none of its curves has an area over images") as caught:
-        trial_table(store, sweep, "images")
-    assert caught.value.remedy == "use --over seconds or --over steps"
+        check_areas(table)
+    assert caught.value.remedy == "take areas over seconds or steps"
+    check_areas(trial_table(store, sweep, "steps"))
 
 
 def test_a_sweep_without_trials_is_an_error(store: Store) -> None:
@@ -172,8 +174,10 @@ def test_where_all_are_oversubscribed_the_error_names_what_can_be_shown(store: S
     sweep = run(store, {"batch_size": [16]}, lambda _: curve(1.0, 1.0))
     (trial,) = store.trials.of(sweep.id)
     store.attempts.assign_gang(trial.id, 1, gang_of(sweep), "log", oversubscribed=True)
-    with pytest.raises(FigureError, match="use --over images or --over steps or --oversubscribed"):
-        trial_table(store, sweep)
+    with pytest.raises(FigureError, match="1 of 1 complete trials shared cores or GPUs") as caught:
+        check_areas(trial_table(store, sweep))
+    assert caught.value.remedy == "take areas over images or steps, or rank oversubscribed trials, too"
+    check_areas(trial_table(store, sweep, oversubscribed=True))
 
 
 def gang_of(sweep: SweepRecord) -> GangRecord:

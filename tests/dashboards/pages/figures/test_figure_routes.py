@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import math
+import re
 from typing import Any
 
 import pytest
@@ -14,13 +15,16 @@ from starlette.testclient import TestClient
 
 from dashboards.figures import FIGURES
 from dashboards.pages.static_files import asset, plotly_address
+from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import summarize
+from sweeper.spec import parse_spec
 from sweeper.store import Store, SweepRecord
 from tests.dashboards.pages.awkward import NAME
 from tests.dashboards.pages.conftest import application
-from tests.dashboards.sweeps import curve, diverging, run
+from tests.dashboards.sweeps import curve, diverging, evaluated, run, submit
 
+SPEC = {"name": "submitted", "space": {"learning_rate": [0.1]}}
 KINDS = [figure.name for figure in FIGURES.values() if not figure.compares]
 
 
@@ -52,6 +56,52 @@ def test_each_figure_comes_in_each_format(client: TestClient, sweep: SweepRecord
     assert "filename*=UTF-8''%E5%AE%9E%E9%AA%8C-1-%E6%97%A5%E6%9C%AC-x-b-" in table.headers["content-disposition"]
     rows = strict(client.get(f"{where}.rows").text)
     assert rows["columns"] == table.text.splitlines()[0].split(",")
+
+
+@pytest.fixture
+def shared(store: Store) -> SweepRecord:
+    """A sweep whose trials all shared cores, evaluated on the test set."""
+    sweep_id = submit(store, {"batch_size": [16, 32], "learning_rate": [0.1, 0.2]})
+    for trial in store.trials.of(sweep_id):
+        attempt = store.attempts.claim(trial.id)
+        assert attempt is not None
+        points = curve(3.0, 1.0 + trial.position / 10)
+        store.attempts.add_points(trial.id, attempt, points)
+        evaluated(store, trial.id, 0.5, 0.75)
+        store.attempts.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points), oversubscribed=True)
+    return store.sweeps.find(sweep_id)
+
+
+def test_of_a_sweep_without_areas_is_drawn_what_there_is(client: TestClient, shared: SweepRecord) -> None:
+    def drawn(kind: str, query: str = "") -> Any:
+        return strict(client.get(f"/sweeps/{shared.id}/figures/{kind}.json{query}").text)
+
+    for kind in ("curves", "accuracy"):
+        (panel,) = drawn(kind)["panels"]
+        assert len(panel["data"][0]["x"]) > 1, kind
+        assert client.get(f"/sweeps/{shared.id}/figures/{kind}.png").status_code == 200
+    for kind in ("heatmap", "histogram"):
+        problem = drawn(kind)["problem"]
+        assert "none of its curves has an area over seconds; 4 of 4 complete trials shared cores or GPUs" in problem
+        assert "take areas over images or steps" in problem
+        assert drawn(kind, "?over=images")["panels"]
+        assert drawn(kind, "?oversubscribed=true")["panels"]
+
+
+def test_pages_name_no_options_of_the_command_line(client: TestClient, store: Store, shared: SweepRecord) -> None:
+    lacking = store.sweeps.find(store.sweeps.add_import("mine", [({"workers": 1}, "a", [], summarize([]))]))
+    store.submissions.add("key", "digest", parse_spec(SPEC), plan(parse_spec(SPEC)))
+    submitted = store.sweeps.find("submitted").id
+    problem = {"kind": "seating", "message": "too many", "remedy": "or let them share with --oversubscribe"}
+    store.submissions.note_problem(submitted, problem)
+    pages = ["/", "/none", "/compare", f"/compare?a={shared.id}&b={lacking.id}", f"/sweeps/{submitted}"]
+    for sweep in (shared, lacking):
+        pages += [f"/sweeps/{sweep.id}", f"/sweeps/{sweep.id}?over=dollars", f"/sweeps/{sweep.id}/trials"]
+        pages += [f"/sweeps/{sweep.id}/figures/{kind}.json?over=images" for kind in KINDS]
+        pages += [f"/sweeps/{sweep.id}/figures/{kind}.json" for kind in KINDS]
+    for page in pages:
+        text = client.get(page, headers={"Accept": "text/html"}).text.replace("var(--", "")
+        assert not re.findall(r"(?<![\w-])--[a-z][a-z-]*", text), page
 
 
 @pytest.mark.parametrize("kind", KINDS)
