@@ -146,7 +146,9 @@ class TrainingConfig(BaseModel):
     "bf16" casts by autocast, "auto" is bf16 where the processor multiplies in it. `exchange` may be its method alone,
     `schedule` its kind. `points` is the number of loss points aimed at; a point covers at least one step.
     `evaluate_every` and `checkpoint_every` are images between two evaluations on the test set, and between two
-    checkpoints; neither is done without. `compile` has torch.compile make the network's kernels.
+    checkpoints; neither is done without. `compile` has torch.compile make the network's kernels. `phases` says how
+    finely the time of training is told apart: "detailed" has ranks wait for the slowest before they exchange, and cuts
+    a captured step into its parts. Both cost a little time.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -171,6 +173,7 @@ class TrainingConfig(BaseModel):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["auto", "float32", "tf32", "bf16"] = "tf32"
     compile: bool = False
+    phases: Literal["coarse", "detailed"] = "coarse"
 
     @field_validator("model")
     @classmethod

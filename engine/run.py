@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import time
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from engine.flat import FlatParameters
 from engine.models import build
 from engine.operators import check_operators, needs_operators
 from engine.optimizer import make_optimizer, set_rate, velocities
-from engine.phases import Phases
+from engine.phases import COMPUTE, STEP, Now, Phases, timeline_of
 from engine.precision import casting, choose_precision, set_products
 from engine.schedule import rate_of
 
@@ -39,7 +40,7 @@ _WARM_UP_STEPS = 2
 class Run:
     """One trial on one rank, from its set-up to its last step. Collective over `comm`."""
 
-    def __init__(self, config: TrainingConfig, comm: MPI.Comm) -> None:
+    def __init__(self, config: TrainingConfig, comm: MPI.Comm, now: Now = time.perf_counter) -> None:
         self.config, self.comm = config, comm
         self.device = choose_device(config.device, comm)
         self.precision = choose_precision(config.precision, self.device)
@@ -53,7 +54,7 @@ class Run:
         self._module = self._task.module.to(self.device)
         _lay_out(self._module)
         self.flat = FlatParameters(self._module)
-        self.phases = Phases()
+        self.phases = Phases(timeline_of(self.device, now), detailed=config.phases == "detailed", now=now)
         self._optimizer = make_optimizer(config, self.flat)
         self._rate = math.nan
         self._method = chosen_method(config.exchange, comm, self.flat)
@@ -74,6 +75,8 @@ class Run:
         self.evaluate = self._make_evaluator() if config.evaluate_every else None
         self._fast = compiled(self._module) if config.compile else self._module
         self._captured = self._make_captured()
+        if self._captured and self.exchange.on_device and not self.phases.detailed:
+            self.phases.merge([COMPUTE, "all-reduce", "update"], STEP)  # a graph is not cut, and events cost time
 
     def warm_up(self) -> None:
         """Compute and exchange without learning, so that what is made on first use is made off the clock."""
@@ -91,23 +94,21 @@ class Run:
             int(np.random.SeedSequence([self.config.seed, self.comm.rank]).generate_state(1, np.uint64)[0])
         )
         self.loss_sum.zero_()
-        self.phases.reset()
 
     def step(self, step: int) -> None:
         """One step of all ranks; adds this rank's share of its loss, summed over images, to `loss_sum`."""
+        self.phases.enter(COMPUTE)
         rate = rate_of(self.config, step, self.comm.size)
         if rate != self._rate:
             set_rate(self._optimizer, rate)
             self._rate = rate
         combine = self.combines(step)
         if self._captured and step < self._full_steps:
-            with self.phases("compute"):
-                self._captured.run(step, self._full_steps, combine)
+            self._captured.run(step, self._full_steps, combine)
             if self.exchange.on_device:
                 return
         else:
-            with self.phases("compute"):
-                self._compute(step)
+            self._compute(step)
         self.exchange.step(combine)
 
     def combines(self, step: int) -> bool:
@@ -217,6 +218,8 @@ class Run:
         local = len(range(*share(0, batch, self.comm.rank, self.comm.size)))
         if not isinstance(resident, ResidentBatches) or not self._full_steps or batch < self.comm.size:
             return None
+        if self.phases.detailed and self.exchange.overlapped:
+            return None  # a graph cannot be cut while buckets are on their way
 
         def body(samples: Tensor, positions: Tensor, combine: bool) -> None:
             inputs, targets = resident.select(samples)
@@ -230,10 +233,12 @@ class Run:
             positions = self._positions(step)
             return np.stack([self._stream.at(positions), positions])
 
-        return CapturedSteps(body, listed, local, self.device, [*self._tensors(), self.loss_sum])
+        return CapturedSteps(body, listed, local, self.device, [*self._tensors(), self.loss_sum], self.phases)
 
     def _exchange_in_words(self) -> str:
         every = self.config.exchange.every
+        if self.comm.size == 1:
+            return "none, one worker"
         when = f" every {every} steps" if every > 1 else ""
         how = ", overlapped with the backward pass" if self.exchange.overlapped else ""
         return f"{self._method}, {self.config.exchange.average} averaged{when}{how}"

@@ -38,6 +38,7 @@ _BEFORE_THE_CHOICE: dict[str, Any] = {
     "evaluate_every": None,
     "checkpoint_every": None,
     "compile": False,
+    "phases": "coarse",
 }
 
 

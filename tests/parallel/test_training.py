@@ -15,6 +15,15 @@ from engine.config import TrainingConfig
 from engine.evaluation import share_buffers
 from engine.protocol import Ended, Evaluated, Point, Started
 from engine.trainer import train
+from tests.engine.working_clock import (
+    COMPUTING,
+    GIVING,
+    MEETING,
+    REPORTING,
+    TAKING,
+    UPDATING,
+    WorkingClock,
+)
 from tests.parallel.alone import losses_of_points
 
 pytestmark = pytest.mark.parallel
@@ -68,6 +77,40 @@ def test_a_trial_gives_the_same_losses_again(settings: dict[str, object], averag
     found = [[(p.step, p.images, p.loss) for p in run(config)[0]] for _ in range(2)]
     assert found[0] == found[1]
     assert WORLD.rank != 0 or len(found[0]) == config.steps(WORLD.size)
+
+
+@pytest.mark.parametrize("phases", ["coarse", "detailed"])
+@pytest.mark.parametrize("average", ["gradients", "weights"])
+@pytest.mark.parametrize("method", ["parameter-server", "all-reduce", "ring", "hierarchical", "reduce-broadcast"])
+def test_phases_have_the_time_of_their_work_and_add_up_to_the_seconds(
+    method: str, average: str, phases: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, events = WorkingClock(monkeypatch), list[Any]()
+    settings = {"images": 400, "global_batch_size": 10, "points": 10, "evaluate_every": 200, "phases": phases}
+    exchange = {"method": method, "average": average, "overlap": "off"}
+    config = TrainingConfig.model_validate({**NEURON, **settings, "exchange": exchange})
+    train("t", config, WORLD, clock.taking(REPORTING, events.append), now=clock.now)
+    if WORLD.rank != 0:
+        return
+    ended, steps, points = events[-1], 40, 10
+    met = MEETING if phases == "detailed" and WORLD.size > 1 else 0.0
+    monkeypatch.undo()
+    copied_back = GIVING if average == "gradients" else 0.0
+    server = {
+        "gather": steps * TAKING,
+        "average": 0.0,
+        "update": steps * (UPDATING + copied_back),
+        "broadcast": steps * ((TAKING if average == "gradients" else 0.0) + GIVING),
+    }
+    others = {"all-reduce": steps * (TAKING + GIVING), "update": steps * UPDATING}
+    alone = {"update": steps * UPDATING}
+    of_exchange = alone if WORLD.size == 1 else server if method == "parameter-server" else others
+    expected = {"compute": steps * COMPUTING, **of_exchange, "wait": (steps + points) * met}
+    found = {name: ended.phases[name] for name in ended.phases if name not in ("evaluation", "report", "wait")}
+    assert found == {name: seconds for name, seconds in expected.items() if name != "wait"}
+    assert ended.phases.get("wait", 0.0) == expected["wait"]
+    assert ended.phases["report"] == 12 * REPORTING
+    assert ended.seconds == sum(seconds for name, seconds in ended.phases.items() if name != "evaluation")
 
 
 def test_rank_0_decides_about_stopping() -> None:
