@@ -24,7 +24,7 @@ from engine.data import DataSet, load
 from engine.data.shards import Stream, share
 from engine.device import choose_device, describe
 from engine.errors import DataError
-from engine.evaluation import Evaluator
+from engine.evaluation import Evaluator, Quality, averaged
 from engine.exchange import chosen_method, make_exchange
 from engine.flat import FlatParameters
 from engine.models import build
@@ -35,6 +35,7 @@ from engine.precision import casting, choose_precision, set_products
 from engine.schedule import rate_of
 
 _WARM_UP_STEPS = 2
+_INITIAL = 1  # tells the draws of initial weights from those of later ones
 
 
 class Run:
@@ -48,7 +49,7 @@ class Run:
         self._on_gpu = self.device.type == "cuda"
         if needs_operators(config):
             check_operators(cuda=self._on_gpu)
-        torch.manual_seed(config.seed)
+        torch.manual_seed(_seed_of(config.seed, comm.rank if config.exchange.start == "own" else 0))
         data = load(config.data)
         self._task = build(config, data)
         self._module = self._task.module.to(self.device)
@@ -68,11 +69,12 @@ class Run:
             overlap=config.exchange.overlap,
         )
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=self.device)
-        self.exchange.start()
+        if config.exchange.start == "shared":
+            self.exchange.start()
         self._stream = Stream(len(data), config.seed, config.augmentation.instances)
         self._augmentation = self._make_augmentation(data)
         self._batches = self._on_device(data)
-        self.evaluate = self._make_evaluator() if config.evaluate_every else None
+        self._evaluator = self._make_evaluator() if config.evaluate_every else None
         self._fast = compiled(self._module) if config.compile else self._module
         self._captured = self._make_captured()
         if self._captured and self.exchange.on_device and not self.phases.detailed:
@@ -90,9 +92,7 @@ class Run:
             self._captured.capture([True] if every == 1 else [True, False])
         copy_into(buffers, kept)
         # What ranks draw for themselves, as dropout does, differs; and it does not depend on what warming up drew.
-        torch.manual_seed(
-            int(np.random.SeedSequence([self.config.seed, self.comm.rank]).generate_state(1, np.uint64)[0])
-        )
+        torch.manual_seed(_drawn_seed(self.config.seed, self.comm.rank))
         self.loss_sum.zero_()
 
     def step(self, step: int) -> None:
@@ -114,6 +114,17 @@ class Run:
     def combines(self, step: int) -> bool:
         """Whether the weights are the same on every rank after this step."""
         return (step + 1) % self.config.exchange.every == 0 or step + 1 == self.config.steps(self.comm.size)
+
+    def evaluate(self, step: int) -> Quality:
+        """The network after this step on the test set: where the weights differ by rank, that of their mean.
+
+        Collective, and for a run that was asked to evaluate. Each rank goes on as if it had not.
+        """
+        assert self._evaluator
+        if self.comm.size == 1 or self.combines(step):
+            return self._evaluator()
+        with averaged(self.flat, self._module, self.comm):
+            return self._evaluator()
 
     def images_after(self, step: int) -> int:
         """Images that all ranks together have seen when this step is done."""
@@ -156,6 +167,7 @@ class Run:
             "global_batch": config.global_batch(ranks),
             "steps": config.steps(ranks),
             "exchange": self._exchange_in_words(),
+            **self._curve_in_words(),
             "messages": self.exchange.staging,
             "precision": self.precision,
             "captured": self._captured is not None,
@@ -240,8 +252,26 @@ class Run:
         if self.comm.size == 1:
             return "none, one worker"
         when = f" every {every} steps" if every > 1 else ""
+        own = ", from initial weights of each rank's own" if self.config.exchange.start == "own" else ""
         how = ", overlapped with the backward pass" if self.exchange.overlapped else ""
-        return f"{self._method}, {self.config.exchange.average} averaged{when}{how}"
+        return f"{self._method}, {self.config.exchange.average} averaged{when}{own}{how}"
+
+    def _curve_in_words(self) -> dict[str, str]:
+        if self.comm.size == 1 or not self.config.exchange.weights_differ:
+            return {}
+        return {
+            "losses": "mean of the workers' own, each with its own weights",
+            "evaluations": "of the averaged weights",
+        }
+
+
+def _drawn_seed(*numbers: int) -> int:
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
+
+
+def _seed_of(seed: int, rank: int) -> int:
+    """Of a rank's initial weights: rank 0 has those that all have where they start alike."""
+    return _drawn_seed(seed, rank, _INITIAL) if rank else seed
 
 
 def _lay_out(module: nn.Module) -> None:

@@ -130,25 +130,21 @@ class _Loop:
         return _Window(loss=float(everyones[0]) / images, stop=bool(everyones[1]))
 
     def _evaluation_is_due(self, step: int) -> bool:
-        """Once the images asked for are seen, at the first step after which all ranks have the same weights."""
-        run = self._run
-        if not run.evaluate or not run.combines(step):
+        """Once the images asked for are seen, and at the end."""
+        every, last = self._run.config.evaluate_every, step + 1 == self._steps
+        if every is None:
             return False
-        every = run.config.exchange.every
-        before = step // every * every - 1  # the last step before it that combined, -1 for none
-        last = step + 1 == self._steps
-        return last or _passed(run.images_after(before), run.images_after(step), run.config.evaluate_every)
+        return last or _passed(self._run.images_after(step - 1), self._run.images_after(step), every)
 
     def _evaluate(self, step: int, images: int) -> None:
         run = self._run
-        assert run.evaluate
         if run.comm.size > 1:
             run.phases.enter(WAIT)
         run.synchronise()
         run.comm.Barrier()
         with self._clock.paused() as seconds, run.phases.paused("evaluation"):
             begun = self._now()
-            quality = run.evaluate()
+            quality = run.evaluate(step - 1)
             run.comm.Barrier()
             took = self._now() - begun
         self._send(Evaluated(self._trial, step, images, seconds, quality.loss, quality.accuracy, took))

@@ -31,6 +31,7 @@ _KEY_LENGTH = 12
 _BEFORE_THE_CHOICE: dict[str, Any] = {
     "fc": "torch",
     "exchange.every": 1,
+    "exchange.start": "shared",
     "exchange.overlap": "auto",
     "schedule": ScheduleConfig().model_dump(mode="json"),
     "precision": "tf32",
