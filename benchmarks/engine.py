@@ -7,18 +7,24 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
+from mpi4py import MPI
 
 from benchmarks.measure import RivalError, Row, alone, arguments, compare, report, versions
 from engine.config import TrainingConfig
+from engine.phases import Phases
 from engine.precision import cpu_multiplies_bf16
-from engine.protocol import Ended
+from engine.protocol import OFF_THE_CLOCK, Ended
+from engine.run import Run
+from engine.trainer import train
 from sweeper.gangs.base import Job
 from sweeper.gangs.gang import Gang
 from sweeper.gangs.launcher import find_launcher
@@ -111,6 +117,92 @@ def reporting(n: int) -> Iterator[Row]:
     )
 
 
+def phases_together(quick: bool, n: int) -> Iterator[Row]:
+    """The phases of a trial together, as a part of its seconds: on the CPU, and on a GPU captured and not."""
+    images = 2560 if quick else 12_800
+    methods = {1: ["all-reduce"], 2: ["all-reduce", "parameter-server", "ring"]}
+    for ranks, phases in [(1, "coarse"), (2, "detailed")] if quick else product(methods, ("coarse", "detailed")):
+        for method in methods[ranks]:
+            words = f"{ranks} rank{'s'[: ranks - 1]} x 1 thread, {method}"
+            settings = {"exchange": method, "phases": phases}
+            yield _together(phases, words, partial(trained, ranks, ranks * images, BATCH_SIZE, **settings), n)
+    if torch.cuda.is_available():
+        for captured, phases in product((True, False), ("coarse", "detailed")):
+            words = f"{torch.cuda.get_device_name()}, {'captured' if captured else 'not captured'}"
+            steps = (500 if quick else GPU_STEPS) // (1 if captured else 10)
+            yield _together(phases, words, partial(_trained_here, steps, phases, captured=captured), n)
+
+
+def _together(phases: str, words: str, train_one: Callable[[], Ended], n: int) -> Row:
+    name = f"phases together, {phases}, {words}, batch {BATCH_SIZE}"
+    return alone(name, "% of seconds", lambda: 100 * counted_share(train_one()), n, versions("torch", "mpi4py"))
+
+
+def counted_share(ended: Ended) -> float:
+    """The part of the training time that lies in some phase."""
+    return sum(seconds for name, seconds in ended.phases.items() if name not in OFF_THE_CLOCK) / ended.seconds
+
+
+def cost_of_phases(quick: bool, n: int) -> Iterator[Row]:
+    """Images a second with the phases told apart finely, coarsely, and not at all."""
+    gpu = torch.cuda.is_available()
+    steps = (500 if quick else GPU_STEPS) if gpu else (20 if quick else 100)
+    where = f"{torch.cuda.get_device_name()}, 1 rank" if gpu else "1 rank x 1 thread"
+    for phases in ("coarse", "detailed"):
+        yield compare(
+            f"{phases} phases, {where}, batch {BATCH_SIZE}",
+            "images/s",
+            partial(_rate, steps, phases),
+            "no phases",
+            partial(_rate, steps, "none"),
+            n,
+            versions("torch", "mpi4py"),
+        )
+    if not gpu:
+        for method in ("all-reduce", "parameter-server"):
+            run = partial(ours, 2, 2 * steps * BATCH_SIZE, BATCH_SIZE, exchange=method)
+            yield compare(
+                f"detailed phases, 2 ranks x 1 thread, {method}, batch {BATCH_SIZE}",
+                "images/s",
+                partial(run, phases="detailed"),
+                "coarse phases",
+                run,
+                n,
+                versions("torch", "mpi4py"),
+            )
+
+
+def _rate(steps: int, phases: str) -> float:
+    ended = _trained_here(steps, phases)
+    return ended.images / ended.seconds
+
+
+def _trained_here(steps: int, phases: str, *, captured: bool = True) -> Ended:
+    """A trial of one rank in this process, where steps can be kept from being captured, and phases be left out."""
+    torch.set_num_threads(1)
+    config = TrainingConfig.model_validate(
+        {
+            "data": "synthetic",
+            "images": steps * BATCH_SIZE,
+            "batch_size": BATCH_SIZE,
+            "learning_rate": 0.01,
+            "momentum": 0.9,
+            "phases": "coarse" if phases == "none" else phases,
+        }
+    )
+    events: list[Any] = []
+    with ExitStack() as changes:
+        if not captured:
+            changes.enter_context(mock.patch.object(Run, "_make_captured", return_value=None))
+        if phases == "none":
+            for name in ("start", "enter", "settle", "stop"):
+                changes.enter_context(mock.patch.object(Phases, name))
+        train("benchmark", config, MPI.COMM_SELF, events.append)
+    ended = events[-1]
+    assert isinstance(ended, Ended)
+    return ended
+
+
 def report_share(ended: Ended) -> float:
     """The part of the training time that went into loss points."""
     return ended.phases["report"] / ended.seconds
@@ -141,7 +233,9 @@ def main() -> None:
     """Measure and report."""
     given = arguments(__doc__ or "")
     gpu = on_gpu(given.quick, 1 if given.quick else 3) if torch.cuda.is_available() else ()
-    report(chain(gpu, on_cpu(given.quick, 1 if given.quick else 5), () if given.quick else reporting(3)), given.json)
+    n = 1 if given.quick else 5
+    phases = chain(phases_together(given.quick, 1 if given.quick else 3), cost_of_phases(given.quick, n))
+    report(chain(gpu, on_cpu(given.quick, n), () if given.quick else reporting(3), phases), given.json)
 
 
 if __name__ == "__main__":

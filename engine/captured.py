@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from engine.phases import COMPUTE, Phases
+
 Body = Callable[[Tensor, Tensor, bool], None]
 Listed = Callable[[int], NDArray[np.int64]]
+_Part = tuple[str, torch.cuda.CUDAGraph]  # with its phase
 _WARM_UP_STEPS = 3  # libraries choose kernels and allocate on the first ones
 _LISTED = 1 << 20  # samples whose numbers lie ready on the GPU, in 16 MiB
 
@@ -23,15 +26,21 @@ class CapturedSteps:
     `body(samples, positions, combine)` queues a step over the samples of these numbers [local], at these positions
     [local] of the run's stream, and must not wait for the GPU. `listed(step)` gives both, [2, local]. `state` is every
     tensor that steps change besides what they compute anew: warming up takes real steps, and puts these back.
+
+    A step is one graph, or where the body enters several of `phases` one graph for each, so that events between them
+    tell their times: an event inside a graph has only the time of the last replay.
     """
 
-    def __init__(self, body: Body, listed: Listed, local: int, device: torch.device, state: Sequence[Tensor]) -> None:
+    def __init__(
+        self, body: Body, listed: Listed, local: int, device: torch.device, state: Sequence[Tensor], phases: Phases
+    ) -> None:
         self._body, self._numbers, self._state, self._device = body, listed, state, device
+        self._phases = phases
         self._rows = max(1, _LISTED // local)
         self._listed = torch.zeros((self._rows, 2, local), dtype=torch.int64, device=device)
         self._following = self._end = 0  # the next step to be run, and that which is listed no more
         self._next = torch.zeros(1, dtype=torch.int64, device=device)
-        self._graphs: dict[bool, torch.cuda.CUDAGraph] = {}
+        self._parts: dict[bool, list[_Part]] = {}
 
     def capture(self, combines: Sequence[bool]) -> None:
         """Warm up on the first step's samples, then record a graph for steps that combine, or do not, as named."""
@@ -46,21 +55,40 @@ class CapturedSteps:
                     self._step(combine)
         torch.cuda.current_stream(self._device).wait_stream(side)
         for combine in combines:
-            graph = torch.cuda.CUDAGraph()
-            # Other threads, such as NCCL's watchdog, may ask the driver something meanwhile.
-            with _nothing_freed(), torch.cuda.graph(graph, capture_error_mode="thread_local"):
-                self._step(combine)
-            self._graphs[combine] = graph
+            self._parts[combine] = self._recorded(combine)
         for tensor, before in zip(self._state, kept, strict=True):
             tensor.copy_(before)
         self._end = 0
 
     def run(self, step: int, steps: int, combine: bool) -> None:
         """Queue step number `step` of `steps`; one after another, from any."""
+        self._phases.enter(COMPUTE)
         if step != self._following or step >= self._end:
             self._list(step, min(steps, step + self._rows))
-        self._graphs[combine].replay()
+        for phase, graph in self._parts[combine]:
+            self._phases.enter(phase)
+            graph.replay()
         self._following = step + 1
+
+    def _recorded(self, combine: bool) -> list[_Part]:
+        """A step in parts, one for each phase that it enters."""
+        parts: list[_Part] = []
+        with _nothing_freed(), ExitStack() as recording:
+
+            def cut(phase: str) -> None:
+                if parts and parts[-1][0] == phase:
+                    return
+                recording.close()
+                graph = torch.cuda.CUDAGraph()
+                memory = parts[0][1].pool() if parts else None  # parts follow each other and may share it
+                # Other threads, such as NCCL's watchdog, may ask the driver something meanwhile.
+                recording.enter_context(torch.cuda.graph(graph, memory, capture_error_mode="thread_local"))
+                parts.append((phase, graph))
+
+            with self._phases.diverted(cut):
+                self._phases.enter(COMPUTE)
+                self._step(combine)
+        return parts
 
     def _step(self, combine: bool) -> None:
         samples, positions = self._listed.index_select(0, self._next).view(2, -1)

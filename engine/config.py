@@ -67,8 +67,10 @@ OVERLAPPING = ("auto", "all-reduce", "nccl")  # methods of exchange that can sen
 class ExchangeConfig(BaseModel):
     """How ranks combine what they learned: by which method, and every how many steps.
 
-    `every` above 1 is for averaging weights: between two averages each rank goes on from its own. `overlap` sends
-    gradients in buckets while those of earlier layers are computed: "auto" does where they are more than one bucket.
+    `every` above 1 is for averaging weights: between two averages each rank goes on from its own. `start` says which
+    weights ranks begin with: "shared" are rank 0's, "own" are drawn by each rank from the seed and its number, also for
+    averaging weights only. `overlap` sends gradients in buckets while those of earlier layers are computed: "auto" does
+    where they are more than one bucket.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -78,12 +80,20 @@ class ExchangeConfig(BaseModel):
     )
     average: Literal["gradients", "weights"] = "gradients"
     every: PositiveInt = 1
+    start: Literal["shared", "own"] = "shared"
     overlap: Overlap = "auto"
+
+    @property
+    def weights_differ(self) -> bool:
+        """Whether ranks ever compute losses with different weights."""
+        return self.every > 1 or self.start == "own"
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:
         if self.every > 1 and self.average == "gradients":
             raise ValueError(f"every is {self.every}, and gradients are averaged at each step: use average: weights")
+        if self.start == "own" and self.average == "gradients":
+            raise ValueError("start is own, and averaged gradients fit one set of weights only: use average: weights")
         if self.overlap == "on" and self.average == "weights":
             raise ValueError("overlap is on, and weights change when all gradients are there: use average: gradients")
         if self.overlap == "on" and self.method not in OVERLAPPING:
@@ -154,7 +164,9 @@ class TrainingConfig(BaseModel):
     "bf16" casts by autocast, "auto" is bf16 where the processor multiplies in it. `exchange` may be its method alone,
     `schedule` its kind. `points` is the number of loss points aimed at; a point covers at least one step.
     `evaluate_every` and `checkpoint_every` are images between two evaluations on the test set, and between two
-    checkpoints; neither is done without. `compile` has torch.compile make the network's kernels.
+    checkpoints; neither is done without. `compile` has torch.compile make the network's kernels. `phases` says how
+    finely the time of training is told apart: "detailed" has ranks wait for the slowest before they exchange, and cuts
+    a captured step into its parts. Both cost a little time.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -179,6 +191,7 @@ class TrainingConfig(BaseModel):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["auto", "float32", "tf32", "bf16"] = "tf32"
     compile: bool = False
+    phases: Literal["coarse", "detailed"] = "coarse"
 
     @field_validator("model")
     @classmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +12,9 @@ from mpi4py import MPI
 from torch import nn
 
 from engine.batches import Batches
+from engine.checkpoint import copy_into
 from engine.data.shards import share
+from engine.flat import FlatParameters
 from engine.models import Task, correct
 from engine.precision import casting
 
@@ -35,7 +39,9 @@ class Evaluator:
         self._comm, self._device, self._precision = comm, device, precision
 
     def __call__(self) -> Quality:
-        """Collective: the same on every rank. Trained are neither weights nor running means, random state stays."""
+        """Collective: the same on every rank. Weights, running means and random state stay as they are."""
+        buffers = [*self._task.module.buffers()]
+        kept = [buffer.clone() for buffer in buffers]
         share_buffers(self._task.module, self._comm)
         modes = [(part, part.training) for part in self._task.module.modules()]
         self._task.module.eval()
@@ -50,9 +56,28 @@ class Evaluator:
                 sums[1] += correct(outputs, targets)
         for part, training in modes:
             part.training = training
+        copy_into(buffers, kept)
         total = np.empty(2)
         self._comm.Allreduce(sums.cpu().numpy(), total)
         return Quality(float(total[0]) / self._samples, float(total[1]) / self._samples)
+
+
+@contextmanager
+def averaged(flat: FlatParameters, module: nn.Module, comm: MPI.Comm) -> Iterator[None]:
+    """Do the block with the mean over all ranks of their weights, and of their running means; then all have their own.
+
+    Collective.
+    """
+    tensors = [flat.weights, *(buffer for buffer in module.buffers() if buffer.is_floating_point())]
+    own = [tensor.detach().clone() for tensor in tensors]
+    for tensor in tensors:
+        mean = tensor.detach().to("cpu", torch.float64)
+        comm.Allreduce(MPI.IN_PLACE, mean.numpy())
+        tensor.copy_(mean / comm.size)
+    try:
+        yield
+    finally:
+        copy_into(tensors, own)
 
 
 def share_buffers(module: nn.Module, comm: MPI.Comm) -> None:

@@ -16,6 +16,8 @@ from typing import Any, ClassVar, TypeAlias
 STACKS_SIGNAL = signal.SIGUSR1
 # Begins each line of a dying rank's traceback on standard error, before the rank's number.
 LAST_WORDS = "sweeper-rank"
+# Phases that are no part of a trial's seconds.
+OFF_THE_CLOCK = ("evaluation", "checkpoint")
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,10 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Ended:
-    """The trial is over: `outcome` is completed, diverged or stopped; `phases` are total seconds on rank 0."""
+    """The trial is over: `outcome` is completed, diverged or stopped; `phases` are total seconds on rank 0.
+
+    Without those of `OFF_THE_CLOCK` they add up to `seconds`.
+    """
 
     kind: ClassVar[str] = "ended"
     trial: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import time
 from typing import Any
 
 import numpy as np
@@ -23,23 +24,24 @@ from engine.data import DataSet, load
 from engine.data.shards import Stream, share
 from engine.device import choose_device, describe
 from engine.errors import DataError
-from engine.evaluation import Evaluator
+from engine.evaluation import Evaluator, Quality, averaged
 from engine.exchange import chosen_method, make_exchange
 from engine.flat import FlatParameters
 from engine.models import build
 from engine.operators import check_operators, needs_operators
 from engine.optimizer import make_optimizer, set_rate, velocities
-from engine.phases import Phases
+from engine.phases import COMPUTE, STEP, Now, Phases, timeline_of
 from engine.precision import casting, choose_precision, set_products
 from engine.schedule import rate_of
 
 _WARM_UP_STEPS = 2
+_INITIAL = 1  # tells the draws of initial weights from those of later ones
 
 
 class Run:
     """One trial on one rank, from its set-up to its last step. Collective over `comm`."""
 
-    def __init__(self, config: TrainingConfig, comm: MPI.Comm) -> None:
+    def __init__(self, config: TrainingConfig, comm: MPI.Comm, now: Now = time.perf_counter) -> None:
         self.config, self.comm = config, comm
         self.device = choose_device(config.device, comm)
         self.precision = choose_precision(config.precision, self.device)
@@ -47,13 +49,13 @@ class Run:
         self._on_gpu = self.device.type == "cuda"
         if needs_operators(config):
             check_operators(cuda=self._on_gpu)
-        torch.manual_seed(config.seed)
+        torch.manual_seed(_seed_of(config.seed, comm.rank if config.exchange.start == "own" else 0))
         data = load(config.data)
         self._task = build(config, data)
         self._module = self._task.module.to(self.device)
         _lay_out(self._module)
         self.flat = FlatParameters(self._module)
-        self.phases = Phases()
+        self.phases = Phases(timeline_of(self.device, now), detailed=config.phases == "detailed", now=now)
         self._optimizer = make_optimizer(config, self.flat)
         self._rate = math.nan
         self._method = chosen_method(config.exchange, comm, self.flat)
@@ -67,13 +69,16 @@ class Run:
             overlap=config.exchange.overlap,
         )
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=self.device)
-        self.exchange.start()
+        if config.exchange.start == "shared":
+            self.exchange.start()
         self._stream = Stream(len(data), config.seed, config.augmentation.instances)
         self._augmentation = self._make_augmentation(data)
         self._batches = self._on_device(data)
-        self.evaluate = self._make_evaluator() if config.evaluate_every else None
+        self._evaluator = self._make_evaluator() if config.evaluate_every else None
         self._fast = compiled(self._module) if config.compile else self._module
         self._captured = self._make_captured()
+        if self._captured and self.exchange.on_device and not self.phases.detailed:
+            self.phases.merge([COMPUTE, "all-reduce", "update"], STEP)  # a graph is not cut, and events cost time
 
     def warm_up(self) -> None:
         """Compute and exchange without learning, so that what is made on first use is made off the clock."""
@@ -87,32 +92,39 @@ class Run:
             self._captured.capture([True] if every == 1 else [True, False])
         copy_into(buffers, kept)
         # What ranks draw for themselves, as dropout does, differs; and it does not depend on what warming up drew.
-        torch.manual_seed(
-            int(np.random.SeedSequence([self.config.seed, self.comm.rank]).generate_state(1, np.uint64)[0])
-        )
+        torch.manual_seed(_drawn_seed(self.config.seed, self.comm.rank))
         self.loss_sum.zero_()
-        self.phases.reset()
 
     def step(self, step: int) -> None:
         """One step of all ranks; adds this rank's share of its loss, summed over images, to `loss_sum`."""
+        self.phases.enter(COMPUTE)
         rate = rate_of(self.config, step, self.comm.size)
         if rate != self._rate:
             set_rate(self._optimizer, rate)
             self._rate = rate
         combine = self.combines(step)
         if self._captured and step < self._full_steps:
-            with self.phases("compute"):
-                self._captured.run(step, self._full_steps, combine)
+            self._captured.run(step, self._full_steps, combine)
             if self.exchange.on_device:
                 return
         else:
-            with self.phases("compute"):
-                self._compute(step)
+            self._compute(step)
         self.exchange.step(combine)
 
     def combines(self, step: int) -> bool:
         """Whether the weights are the same on every rank after this step."""
         return (step + 1) % self.config.exchange.every == 0 or step + 1 == self.config.steps(self.comm.size)
+
+    def evaluate(self, step: int) -> Quality:
+        """The network after this step on the test set: where the weights differ by rank, that of their mean.
+
+        Collective, and for a run that was asked to evaluate. Each rank goes on as if it had not.
+        """
+        assert self._evaluator
+        if self.comm.size == 1 or self.combines(step):
+            return self._evaluator()
+        with averaged(self.flat, self._module, self.comm):
+            return self._evaluator()
 
     def images_after(self, step: int) -> int:
         """Images that all ranks together have seen when this step is done."""
@@ -155,6 +167,7 @@ class Run:
             "global_batch": config.global_batch(ranks),
             "steps": config.steps(ranks),
             "exchange": self._exchange_in_words(),
+            **self._curve_in_words(),
             "messages": self.exchange.staging,
             "precision": self.precision,
             "captured": self._captured is not None,
@@ -217,6 +230,8 @@ class Run:
         local = len(range(*share(0, batch, self.comm.rank, self.comm.size)))
         if not isinstance(resident, ResidentBatches) or not self._full_steps or batch < self.comm.size:
             return None
+        if self.phases.detailed and self.exchange.overlapped:
+            return None  # a graph cannot be cut while buckets are on their way
 
         def body(samples: Tensor, positions: Tensor, combine: bool) -> None:
             inputs, targets = resident.select(samples)
@@ -230,13 +245,33 @@ class Run:
             positions = self._positions(step)
             return np.stack([self._stream.at(positions), positions])
 
-        return CapturedSteps(body, listed, local, self.device, [*self._tensors(), self.loss_sum])
+        return CapturedSteps(body, listed, local, self.device, [*self._tensors(), self.loss_sum], self.phases)
 
     def _exchange_in_words(self) -> str:
         every = self.config.exchange.every
+        if self.comm.size == 1:
+            return "none, one worker"
         when = f" every {every} steps" if every > 1 else ""
+        own = ", from initial weights of each rank's own" if self.config.exchange.start == "own" else ""
         how = ", overlapped with the backward pass" if self.exchange.overlapped else ""
-        return f"{self._method}, {self.config.exchange.average} averaged{when}{how}"
+        return f"{self._method}, {self.config.exchange.average} averaged{when}{own}{how}"
+
+    def _curve_in_words(self) -> dict[str, str]:
+        if self.comm.size == 1 or not self.config.exchange.weights_differ:
+            return {}
+        return {
+            "losses": "mean of the workers' own, each with its own weights",
+            "evaluations": "of the averaged weights",
+        }
+
+
+def _drawn_seed(*numbers: int) -> int:
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
+
+
+def _seed_of(seed: int, rank: int) -> int:
+    """Of a rank's initial weights: rank 0 has those that all have where they start alike."""
+    return _drawn_seed(seed, rank, _INITIAL) if rank else seed
 
 
 def _lay_out(module: nn.Module) -> None:

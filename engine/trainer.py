@@ -15,6 +15,8 @@ from torch import Tensor
 from engine.checkpoint import Checkpoints, Moment
 from engine.clock import Clock
 from engine.config import TrainingConfig
+from engine.exchange import Meeting
+from engine.phases import COMPUTE, REPORT, WAIT, Now
 from engine.protocol import Ended, Evaluated, Point, Started
 from engine.run import Run
 
@@ -36,16 +38,17 @@ def train(
     report: Report,
     stop_asked: Callable[[], bool] = lambda: False,
     checkpoints: Path | None = None,
+    now: Now = time.perf_counter,
 ) -> None:
     """Train one trial to its end, its divergence, or the loss point after `stop_asked` turns true on rank 0.
 
     Collective over `comm`. `report` is called on rank 0 only. Where `config` asks for checkpoints they go to the folder
     `checkpoints`, and a trial that finds one there goes on from it: it reports again what had been reported until then.
-    Raises DataError where the data cannot be had, and whatever torch or MPI raise: the caller must then end the job,
-    since other ranks wait.
+    `now` is the clock, in seconds. Raises DataError where the data cannot be had, and whatever torch or MPI raise: the
+    caller must then end the job, since other ranks wait.
     """
-    begun = time.perf_counter()
-    run = Run(config, comm)
+    begun = now()
+    run = Run(config, comm, now)
     run.warm_up()
     kept = Checkpoints(checkpoints, comm, run.digest()) if checkpoints and config.checkpoint_every else None
     found = kept.load(run.device) if kept else None
@@ -58,10 +61,10 @@ def train(
     comm.Barrier()
     if comm.rank == 0:
         resumed = {"resumed_at_step": moment.step} if found else {}
-        report(Started(trial, time.perf_counter() - begun, {**run.effective(), **resumed}))
+        report(Started(trial, now() - begun, {**run.effective(), **resumed}))
         for earlier in moment.reports:
             report(earlier)
-    _Loop(trial, run, report, stop_asked, kept, moment).to_the_end()
+    _Loop(trial, run, report, stop_asked, kept, moment, now).to_the_end()
 
 
 class _Loop:
@@ -75,6 +78,7 @@ class _Loop:
         stop_asked: Callable[[], bool],
         checkpoints: Checkpoints | None,
         moment: Moment,
+        now: Now,
     ) -> None:
         self._trial, self._run, self._report, self._stop_asked = trial, run, report, stop_asked
         self._checkpoints = checkpoints
@@ -82,7 +86,10 @@ class _Loop:
         self._every = run.config.report_every(run.comm.size)
         self._first = moment.step
         self._reports = [*moment.reports]
-        self._clock = Clock(moment.seconds)
+        self._meet = Meeting(run.comm, run.device, run.phases)
+        self._now = now
+        self._clock = Clock(moment.seconds, now)
+        run.phases.start(COMPUTE)
 
     def to_the_end(self) -> None:
         """Step, report, and say how it ended."""
@@ -113,38 +120,38 @@ class _Loop:
         self._end("completed", self._steps, run.config.images)
 
     def _agree(self, loss_sum: Tensor, images: int) -> _Window:
-        with self._run.phases("report"):
-            asked = self._run.comm.rank == 0 and self._stop_asked()
-            mine = np.array([loss_sum.item(), float(asked)])
-            everyones = np.empty_like(mine)
-            self._run.comm.Allreduce(mine, everyones)
-            return _Window(loss=float(everyones[0]) / images, stop=bool(everyones[1]))
+        self._meet()
+        self._run.phases.enter(REPORT)
+        asked = self._run.comm.rank == 0 and self._stop_asked()
+        mine = np.array([loss_sum.item(), float(asked)])
+        everyones = np.empty_like(mine)
+        self._run.comm.Allreduce(mine, everyones)
+        self._run.phases.settle()
+        return _Window(loss=float(everyones[0]) / images, stop=bool(everyones[1]))
 
     def _evaluation_is_due(self, step: int) -> bool:
-        """Once the images asked for are seen, at the first step after which all ranks have the same weights."""
-        run = self._run
-        if not run.evaluate or not run.combines(step):
+        """Once the images asked for are seen, and at the end."""
+        every, last = self._run.config.evaluate_every, step + 1 == self._steps
+        if every is None:
             return False
-        every = run.config.exchange.every
-        before = step // every * every - 1  # the last step before it that combined, -1 for none
-        last = step + 1 == self._steps
-        return last or _passed(run.images_after(before), run.images_after(step), run.config.evaluate_every)
+        return last or _passed(self._run.images_after(step - 1), self._run.images_after(step), every)
 
     def _evaluate(self, step: int, images: int) -> None:
         run = self._run
-        assert run.evaluate
+        if run.comm.size > 1:
+            run.phases.enter(WAIT)
         run.synchronise()
         run.comm.Barrier()
-        with self._clock.paused() as seconds, run.phases("evaluation"):
-            begun = time.perf_counter()
-            quality = run.evaluate()
+        with self._clock.paused() as seconds, run.phases.paused("evaluation"):
+            begun = self._now()
+            quality = run.evaluate(step - 1)
             run.comm.Barrier()
-            took = time.perf_counter() - begun
+            took = self._now() - begun
         self._send(Evaluated(self._trial, step, images, seconds, quality.loss, quality.accuracy, took))
 
     def _save(self, step: int) -> None:
         assert self._checkpoints
-        with self._clock.paused() as seconds, self._run.phases("checkpoint"):
+        with self._clock.paused() as seconds, self._run.phases.paused("checkpoint"):
             moment = Moment(step, seconds, tuple(self._reports), dict(self._run.phases.totals))
             self._checkpoints.save(moment, self._run.state())
             self._run.comm.Barrier()
@@ -160,6 +167,7 @@ class _Loop:
 
     def _end(self, outcome: str, steps: int, images: int, reason: str = "") -> None:
         seconds = self._clock.seconds()
+        self._run.phases.stop()
         if self._checkpoints and outcome != "stopped":
             self._checkpoints.remove()
         if self._run.comm.rank == 0:

@@ -178,17 +178,26 @@ class Sweep:
     def phases(self, trials: Iterable[str] | None = None) -> pd.DataFrame:
         """A row for each phase of each trial's latest attempt.
 
-        Columns: trial, the parameters, state, phase (for example "compute"), seconds in all.
+        Columns: trial, the parameters, state, phase (for example "compute"), seconds in all, seconds_per_step (mean).
+        The phases add up to the trial's seconds, apart from "evaluation" and "checkpoint".
         """
         chosen = self._chosen(trials)
         found = self._source.store(self.id).views.phases([trial["trial"] for trial in chosen])
         rows = [
-            {"trial": trial["trial"], **parameters, "state": trial["state"], "phase": name, "seconds": seconds}
+            {
+                "trial": trial["trial"],
+                **parameters,
+                "state": trial["state"],
+                "phase": name,
+                "seconds": seconds,
+                "seconds_per_step": one.per_step.get(name),
+            }
             for trial in chosen
-            for parameters in [_parameters(trial, "phase")]
-            for name, seconds in found.get(trial["trial"], {}).items()
+            if (one := found.get(trial["trial"]))
+            for parameters in [_parameters(trial, "phase", "seconds_per_step")]
+            for name, seconds in one.seconds.items()
         ]
-        return _tidy(rows, ["phase", "seconds"])
+        return _tidy(rows, ["phase", "seconds", "seconds_per_step"])
 
     def best(
         self,
@@ -221,7 +230,8 @@ class Sweep:
         return pd.DataFrame([_group_row(group) for group in answer["groups"]])
 
     def figure(self, name: str = "heatmap", **options: Any) -> Figure:
-        """A figure as `sweeper plot` draws it: heatmap, histogram, curves, accuracy, phases, scaling, coordinates.
+        """A figure as `sweeper plot` draws it: heatmap, histogram, curves, accuracy, phases, operations, scaling,
+        coordinates.
 
         `options` are those of `sweeper plot`: threshold, over, dollars_per_worker_hour, oversubscribed.
 

@@ -12,7 +12,7 @@ from dashboards.api import documented
 from dashboards.api.documented import errors
 from dashboards.responses.json_answers import JsonAnswer
 from sweeper.answers.sweeps import trial_answer
-from sweeper.store import AttemptRecord, Store
+from sweeper.store import AttemptRecord, Store, per_step
 
 Id = Annotated[str, Path(description="A trial's id.")]
 
@@ -25,7 +25,10 @@ def routes(store: Store) -> APIRouter:
     def show_trial(trial: Id) -> Response:
         """A trial: its settings as requested and as they took effect, its result, its attempts."""
         found = store.trials.find(trial)
-        attempts = [_attempt(one, store.attempts.phases(found.id, one.number)) for one in store.attempts.of(found.id)]
+        attempts = [
+            _attempt(one, store.attempts.phases(found.id, one.number), found.steps_of(one))
+            for one in store.attempts.of(found.id)
+        ]
         answer = {**trial_answer(found), "sweep": found.sweep_id, "config": found.config, "resources": found.resources}
         return JsonAnswer({**answer, "attempts": attempts})
 
@@ -50,7 +53,7 @@ def routes(store: Store) -> APIRouter:
     return routes
 
 
-def _attempt(attempt: AttemptRecord, phases: dict[str, float]) -> dict[str, Any]:
+def _attempt(attempt: AttemptRecord, phases: dict[str, float], steps: int | None) -> dict[str, Any]:
     return {
         "attempt": attempt.number,
         "state": attempt.state,
@@ -62,6 +65,7 @@ def _attempt(attempt: AttemptRecord, phases: dict[str, float]) -> dict[str, Any]
         "startup_seconds": attempt.startup_seconds,
         "setup_seconds": attempt.setup_seconds,
         "phases": phases,
+        "phases_per_step": per_step(phases, steps),
         "started_at": attempt.started_at.isoformat(),
         "ended_at": attempt.ended_at.isoformat() if attempt.ended_at else None,
     }

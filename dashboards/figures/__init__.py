@@ -20,6 +20,7 @@ _FOLDERS = (  # in the order of a sweep's page
     "histogram",
     "coordinates",
     "phases",
+    "operations",
     "scaling",
     "comparison",
 )

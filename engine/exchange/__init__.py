@@ -9,9 +9,11 @@ from torch.optim import Optimizer
 
 from engine.config import OVERLAPPING, ExchangeConfig, Overlap
 from engine.exchange.all_reduce import AllReduce, Averaged
+from engine.exchange.alone import Alone
 from engine.exchange.base import Exchange, ExchangeError
 from engine.exchange.buckets import BUCKET_BYTES
-from engine.exchange.nccl import Nccl, why_not_nccl
+from engine.exchange.meeting import Meeting
+from engine.exchange.nccl import Nccl, check_nccl, why_not_nccl
 from engine.exchange.parameter_server import GradientServer, WeightServer
 from engine.exchange.staging import Staging, cuda_aware
 from engine.exchange.sums import SumOverRanks, hierarchical_sum, mpi_sum, reduce_and_broadcast, ring_sum
@@ -20,9 +22,11 @@ from engine.phases import Phases
 
 __all__ = [
     "AllReduce",
+    "Alone",
     "Exchange",
     "ExchangeError",
     "GradientServer",
+    "Meeting",
     "Nccl",
     "Staging",
     "WeightServer",
@@ -65,6 +69,7 @@ def make_exchange(
 ) -> Exchange:
     """The exchange by a method of `chosen_method`'s; no weights are sent before `start`. Collective over `comm`.
 
+    One rank has nothing to exchange, by any method.
     `overlap` says whether gradients are sent in buckets while others are computed: "auto" where there are more than
     `bucket_bytes` of them and `method` is MPI's all-reduce; NCCL's buckets, whose gain nobody has measured yet, have to
     be asked for. `direct` is `Staging`'s.
@@ -73,6 +78,10 @@ def make_exchange(
         ExchangeError: NCCL is asked for, and ranks share a GPU or have none; or overlapping, which `method` does not.
     """
     size = bucket_bytes if _overlapped(method, average, comm, flat, overlap, bucket_bytes) else None
+    if method == "nccl":
+        check_nccl(comm, flat.weights.device)
+    if comm.size == 1:
+        return Alone(optimizer, phases)
     if method == "nccl":
         return Nccl(comm, flat, optimizer, phases, average, size)
     staging = Staging(flat, direct)

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from engine.exchange.buckets import Buckets, Sent
+from engine.exchange.meeting import Meeting
 from engine.exchange.staging import Staging
 from engine.exchange.sums import SumOverRanks
 from engine.flat import FlatParameters
@@ -44,8 +45,8 @@ class Averaging(ABC):
         """Average the gradients and apply them, or apply the rank's own and average the weights."""
         if self._average == "gradients":
             self._mean("gradients")
-        with self._phases("update"):
-            self._optimizer.step()
+        self._phases.enter("update")
+        self._optimizer.step()
         if self._average == "weights" and combine:
             self._mean("weights")
 
@@ -61,6 +62,8 @@ class Averaging(ABC):
 class AllReduce(Averaging):
     """Gradients or weights averaged by a sum over ranks of one kind or another; in buckets by MPI's own only."""
 
+    on_device = False
+
     def __init__(
         self,
         comm: MPI.Comm,
@@ -74,7 +77,7 @@ class AllReduce(Averaging):
     ) -> None:
         self._comm, self._sum_over_ranks = comm, sum_over_ranks
         self._staging, self.staging = staging, staging.name
-        self.on_device = comm.size == 1
+        self._meet = Meeting(comm, flat.weights.device, phases)
         super().__init__(flat, optimizer, phases, average, bucket_bytes)
 
     def start(self) -> None:
@@ -83,17 +86,16 @@ class AllReduce(Averaging):
         self._staging.give("weights")
 
     def _mean(self, name: Averaged) -> None:
-        if self._comm.size == 1:
-            return
-        with self._phases("all-reduce"):
-            if self._buckets and name == "gradients":
-                self._buckets.finish()
-                buffer = self._staging.buffer(name)
-            else:
-                buffer = self._staging.take(name)
-                self._sum_over_ranks(buffer)
-            buffer.mul_(1 / self._comm.size)
-            self._staging.give(name)
+        self._meet()
+        self._phases.enter("all-reduce")
+        if self._buckets and name == "gradients":
+            self._buckets.finish()
+            buffer = self._staging.buffer(name)
+        else:
+            buffer = self._staging.take(name)
+            self._sum_over_ranks(buffer)
+        buffer.mul_(1 / self._comm.size)
+        self._staging.give(name)
 
     def _launch(self, part: Tensor) -> Sent:
         return _SentByMpi(self._comm.Iallreduce(MPI.IN_PLACE, self._staging.message(part)))

@@ -22,7 +22,10 @@ class Exchange(Protocol):
     step that does not combine, which averaging weights allows, only applies the rank's own gradients. `step` expects in
     the flat gradients this rank's part of the step, scaled so that the mean over ranks is the gradient of the mean
     loss; for any rank count and any split of the images its result equals single-process training on the same global
-    batch within rounding. Values that are not finite pass through like any others. Phases are timed by the exchange.
+    batch within rounding. Where weights are averaged `start` may be left out, and each rank begin with weights of its
+    own: the weights are then the same on every rank from the first step that combines, which replaces them by their
+    mean, and from there a step is as said. Values that are not finite pass through like any others. Phases are timed by
+    the exchange.
 
     An exchange that is `overlapped` sends gradients already while `FlatParameters.compute_gradients` runs: each such
     call must be followed by `step` or `warm_up`, and the buffer be left alone between the two. A rank without a part in
@@ -37,7 +40,7 @@ class Exchange(Protocol):
         """Give every rank the weights of rank 0."""
 
     def warm_up(self) -> None:
-        """Move messages of the later sizes, so that connections and buffers exist; changes nothing."""
+        """Move messages of the later sizes, so that connections and buffers exist; changes no weights."""
 
     def step(self, combine: bool = True) -> None:
         """Combine the gradients of one step and update the weights everywhere."""

@@ -14,11 +14,11 @@ from engine.exchange.all_reduce import Averaged, Averaging
 from engine.exchange.base import ExchangeError
 from engine.exchange.buckets import Sent
 from engine.flat import FlatParameters
-from engine.phases import Phases
+from engine.phases import WAIT, Phases
 
 
 class Nccl(Averaging):
-    """Gradients or weights averaged by NCCL's all-reduce, in the order of the stream. Needs a GPU for every rank."""
+    """Gradients or weights averaged by NCCL's all-reduce, in the order of the stream; `check_nccl` says for whom."""
 
     on_device = True
     staging = "direct"
@@ -32,13 +32,8 @@ class Nccl(Averaging):
         average: Averaged,
         bucket_bytes: int | None = None,
     ) -> None:
-        problem = why_not_nccl(comm, flat.weights.device)
-        if problem:
-            raise ExchangeError(
-                f"trial.exchange.method: nccl needs a GPU for every rank, and {problem}",
-                "use `exchange: auto`, or fewer workers",
-            )
         self._group = _Group(comm, flat.weights.device)
+        self._token = torch.zeros(1, device=flat.weights.device)  # all ranks have come when its mean is there
         super().__init__(flat, optimizer, phases, average, bucket_bytes)
 
     def start(self) -> None:
@@ -46,11 +41,14 @@ class Nccl(Averaging):
         distributed.broadcast(self._flat.weights, src=0)
 
     def _mean(self, name: Averaged) -> None:
-        with self._phases("all-reduce"):
-            if self._buckets and name == "gradients":
-                self._buckets.finish()
-            else:
-                self._group.mean(self._flat.on_device(name))
+        if self._phases.detailed:
+            self._phases.enter(WAIT)
+            self._group.mean(self._token)
+        self._phases.enter("all-reduce")
+        if self._buckets and name == "gradients":
+            self._buckets.finish()
+        else:
+            self._group.mean(self._flat.on_device(name))
 
     def _launch(self, part: Tensor) -> Sent:
         return _SentByTorch(self._group.begin_mean(part))
@@ -104,6 +102,15 @@ def why_not_nccl(comm: MPI.Comm, device: torch.device) -> str:
         return "they compute on CPUs"
     shared = next((ranks for ranks in places.values() if len(ranks) > 1), None)
     return f"ranks {shared[0]} and {shared[1]} share one" if shared else ""
+
+
+def check_nccl(comm: MPI.Comm, device: torch.device) -> None:
+    """Raises ExchangeError where ranks share a GPU or have none. Collective over `comm`."""
+    if problem := why_not_nccl(comm, device):
+        raise ExchangeError(
+            f"trial.exchange.method: nccl needs a GPU for every rank, and {problem}",
+            "use `exchange: auto`, or fewer workers",
+        )
 
 
 def _join(comm: MPI.Comm, device: torch.device) -> None:

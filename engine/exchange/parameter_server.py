@@ -9,6 +9,7 @@ from mpi4py import MPI
 from torch import Tensor
 from torch.optim import Optimizer
 
+from engine.exchange.meeting import Meeting
 from engine.exchange.staging import Staging
 from engine.flat import FlatParameters
 from engine.phases import Phases
@@ -33,6 +34,7 @@ class _ParameterServer:
         self._comm, self._flat, self._optimizer, self._phases = comm, flat, optimizer, phases
         self._staging, self.staging = staging, staging.name
         self._is_server = comm.rank == SERVER
+        self._meet = Meeting(comm, flat.weights.device, phases)
         length = max(1, PIECE_BYTES // flat.weights.element_size())
         self._pieces = {name: torch.split(staging.buffer(name), length) for name in ("gradients", "weights")}
         if self._is_server:
@@ -48,22 +50,25 @@ class _ParameterServer:
     def warm_up(self) -> None:
         """Gather the gradients, which the next step computes anew, and broadcast the weights, which stay as they are.
 
-        Every rank has rank 0's weights at that time.
+        Ranks that start with weights of their own get these back.
         """
+        kept = self._flat.weights.clone()
         self._gather_mean("gradients")
         self._staging.take("weights")
         self._broadcast()
+        self._flat.weights.copy_(kept)
 
     def _gather_mean(self, name: str) -> None:
         """On rank 0 the mean over all ranks replaces the buffer of that name."""
         pieces = self._pieces[name]
-        with self._phases("gather"):
-            self._staging.take(name)
-            if not self._is_server:
-                MPI.Request.Waitall([self._sending(piece) for piece in pieces])
-                return
-            others = range(self._comm.size - 1)
-            arriving = [[self._receiving(other, number, pieces) for number in range(_IN_FLIGHT)] for other in others]
+        self._meet()
+        self._phases.enter("gather")
+        self._staging.take(name)
+        if not self._is_server:
+            MPI.Request.Waitall([self._sending(piece) for piece in pieces])
+            return
+        others = range(self._comm.size - 1)
+        arriving = [[self._receiving(other, number, pieces) for number in range(_IN_FLIGHT)] for other in others]
         self._add_up(pieces, arriving)
 
     def _add_up(self, pieces: Sequence[Tensor], arriving: list[list[MPI.Request]]) -> None:
@@ -71,12 +76,11 @@ class _ParameterServer:
         part = 1 / self._comm.size
         for number, own in enumerate(pieces):
             slot = number % _IN_FLIGHT
-            with self._phases("average"):
-                own.mul_(part)
             for other, requests in enumerate(arriving):
-                with self._phases("gather"):
-                    requests[slot].Wait()
-                with self._phases("average"):
+                requests[slot].Wait()
+                with self._phases.within("average"):
+                    if other == 0:
+                        own.mul_(part)
                     own.add_(self._arriving[other, slot, : len(own)], alpha=part)
                     self._staging.settle()
                 requests[slot] = self._receiving(other, number + _IN_FLIGHT, pieces)
@@ -91,20 +95,17 @@ class _ParameterServer:
         place = self._arriving[other, number % _IN_FLIGHT, : len(pieces[number])]
         return self._comm.Irecv(self._staging.message(place), other + 1)
 
-    def _update(self) -> None:
-        with self._phases("update"):
-            self._optimizer.step()
-
     def _broadcast(self) -> None:
-        with self._phases("broadcast"):
-            comm, message = self._comm, self._staging.message(self._staging.buffer("weights"))
-            if comm.size > _SENT_TO_EACH:
-                comm.Bcast(message, root=SERVER)
-            elif self._is_server:
-                MPI.Request.Waitall([comm.Isend(message, other) for other in range(1, comm.size)])
-            else:
-                comm.Recv(message, SERVER)
-            self._staging.give("weights")
+        """Rank 0's message of the weights becomes the weights of all."""
+        self._phases.enter("broadcast")
+        comm, message = self._comm, self._staging.message(self._staging.buffer("weights"))
+        if comm.size > _SENT_TO_EACH:
+            comm.Bcast(message, root=SERVER)
+        elif self._is_server:
+            MPI.Request.Waitall([comm.Isend(message, other) for other in range(1, comm.size)])
+        else:
+            comm.Recv(message, SERVER)
+        self._staging.give("weights")
 
 
 class GradientServer(_ParameterServer):
@@ -114,8 +115,10 @@ class GradientServer(_ParameterServer):
         """Gather gradients, average and apply them on rank 0, broadcast the weights."""
         self._gather_mean("gradients")
         if self._is_server:
+            self._phases.enter("update")
             self._staging.give("gradients")
-            self._update()
+            self._optimizer.step()
+            self._phases.enter("broadcast")
             self._staging.take("weights")
         self._broadcast()
 
@@ -125,7 +128,8 @@ class WeightServer(_ParameterServer):
 
     def step(self, combine: bool = True) -> None:
         """Apply the rank's own gradients, gather the weights, average them on rank 0, broadcast them."""
-        self._update()
+        self._phases.enter("update")
+        self._optimizer.step()
         if not combine:
             return
         self._gather_mean("weights")

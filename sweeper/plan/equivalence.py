@@ -20,7 +20,7 @@ class Equivalence(NamedTuple):
 
 
 # Of a config, what neither changes the losses nor which images are seen when, and what does not change a step's time.
-NOT_OF_THE_CURVE = ("exchange", "evaluate_every", "checkpoint_every")
+NOT_OF_THE_CURVE = ("exchange", "evaluate_every", "checkpoint_every", "phases")
 NOT_OF_THE_TIME = ("learning_rate", "schedule", "initial_weights", "seed")
 
 

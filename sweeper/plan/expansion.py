@@ -30,6 +30,7 @@ _KEY_LENGTH = 12
 _BEFORE_THE_CHOICE: dict[str, Any] = {
     "fc": "torch",
     "exchange.every": 1,
+    "exchange.start": "shared",
     "exchange.overlap": "auto",
     "schedule": ScheduleConfig().model_dump(mode="json"),
     "precision": "tf32",
@@ -37,6 +38,7 @@ _BEFORE_THE_CHOICE: dict[str, Any] = {
     "evaluate_every": None,
     "checkpoint_every": None,
     "compile": False,
+    "phases": "coarse",
 }
 
 

@@ -8,7 +8,9 @@ from sweeper.store.records import (
     SchedulerRecord,
     SubmissionRecord,
     SweepRecord,
+    TrialPhases,
     TrialRecord,
+    per_step,
 )
 from sweeper.store.store import Store, open_store
 
@@ -20,7 +22,9 @@ __all__ = [
     "Store",
     "SubmissionRecord",
     "SweepRecord",
+    "TrialPhases",
     "TrialRecord",
     "is_missing",
     "open_store",
+    "per_step",
 ]

@@ -134,6 +134,10 @@ class TrialRecord:
         """Whether its areas are lower bounds, for it ended early."""
         return self.state.ended_early and self.area_steps is not None
 
+    def steps_of(self, attempt: AttemptRecord) -> int | None:
+        """Steps that an attempt has trained; None where another came after it."""
+        return self.steps if attempt.number == self.attempt else None
+
     def area(self, over: str) -> float | None:
         """Area over "seconds", "images" or "steps"."""
         areas = {"seconds": self.area_seconds, "images": self.area_images, "steps": self.area_steps}
@@ -174,6 +178,24 @@ class AttemptRecord:
     log: str
     started_at: datetime
     ended_at: datetime | None
+
+
+@dataclass(frozen=True)
+class TrialPhases:
+    """Seconds by phase of the latest attempt at a trial, which trained so many `steps`; None where nobody knows."""
+
+    steps: int | None
+    seconds: Mapping[str, float]
+
+    @property
+    def per_step(self) -> dict[str, float]:
+        """Mean seconds of a step by phase; empty where the steps are not known."""
+        return per_step(self.seconds, self.steps)
+
+
+def per_step(seconds: Mapping[str, float], steps: int | None) -> dict[str, float]:
+    """Mean seconds of a step by phase, from those of all steps; empty where the steps are not known."""
+    return {name: total / steps for name, total in seconds.items()} if steps else {}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, case, func, select
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
 from sweeper.store import rows, statements, tables
-from sweeper.store.records import TrialRecord
+from sweeper.store.records import TrialPhases, TrialRecord
 from sweeper.store.transactions import Transactions
 
 Version = tuple[tuple[str, int, int, int], ...]  # state, trials, attempts and points of each
@@ -117,20 +117,20 @@ class Views:
 
         return self._read(read)
 
-    def phases(self, trials: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
-        """Seconds by phase of the attempt that each of these trials has its result of; only of those that have some."""
+    def phases(self, trials: Sequence[str]) -> Mapping[str, TrialPhases]:
+        """The phases of the attempt that each of these trials has its result of; only of those that have some."""
         phase, trial = tables.phase.c, tables.trial.c
-        query = select(phase.trial_id, phase.name, phase.seconds).join(
+        query = select(phase.trial_id, trial.steps, phase.name, phase.seconds).join(
             tables.trial, (trial.id == phase.trial_id) & (statements.result_attempt() == phase.attempt)
         )
 
-        def read(connection: Connection) -> dict[str, dict[str, float]]:
-            found: dict[str, dict[str, float]] = {}
+        def read(connection: Connection) -> dict[str, TrialPhases]:
+            found: dict[str, tuple[int | None, dict[str, float]]] = {}
             for begin in range(0, len(trials), _AT_ONCE):
                 some = query.where(phase.trial_id.in_(trials[begin : begin + _AT_ONCE]))
-                for trial_id, name, seconds in connection.execute(some):
-                    found.setdefault(trial_id, {})[name] = seconds
-            return found
+                for trial_id, steps, name, seconds in connection.execute(some):
+                    found.setdefault(trial_id, (steps, {}))[1][name] = seconds
+            return {trial_id: TrialPhases(*one) for trial_id, one in found.items()}
 
         return self._read(read)
 

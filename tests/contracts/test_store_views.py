@@ -7,7 +7,7 @@ import math
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import best_per_group
 from sweeper.ranking.curve import summarize
-from sweeper.store import Store, SweepRecord, TrialRecord
+from sweeper.store import Store, SweepRecord, TrialPhases, TrialRecord
 from tests.dashboards.sweeps import Result, curve, diverging, run, submit
 
 SPACE = {"batch_size": [16, 32], "learning_rate": [0.1, 0.5], "workers": [1, 2, 4]}
@@ -106,5 +106,5 @@ class TestViews:
             store.attempts.finish(trial.id, attempt, TrialState.FAILED, summarize([]), phases={"compute": seconds})
             if seconds == 1.0:
                 store.sweeps.try_failed_again(sweep)
-        assert store.views.phases([trial.id, silent.id]) == {trial.id: {"compute": 2.0}}
+        assert store.views.phases([trial.id, silent.id]) == {trial.id: TrialPhases(trial.steps, {"compute": 2.0})}
         assert store.views.phases([]) == {}

@@ -1,4 +1,4 @@
-"""A rank of a trial on GPUs: `python -m tests.cuda.trained CONFIG`; rank 0 prints losses and exchange as JSON."""
+"""A rank of a trial on GPUs: `python -m tests.cuda.trained CONFIG`; rank 0 prints what came of it as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from mpi4py import MPI
 
 from engine.config import TrainingConfig
-from engine.protocol import Point, Started
+from engine.protocol import Ended, Point, Started
 from engine.trainer import train
 
 
@@ -18,9 +18,14 @@ def main() -> None:
     events: list[Any] = []
     train("t", TrainingConfig.model_validate_json(sys.argv[1]), MPI.COMM_WORLD, events.append)
     losses = [event.loss for event in events if isinstance(event, Point)]
-    exchange = next((event.effective["exchange"] for event in events if isinstance(event, Started)), None)
     if MPI.COMM_WORLD.rank == 0:
-        sys.stdout.write(json.dumps({"losses": losses, "exchange": exchange}) + "\n")
+        started, ended = events[0], events[-1]
+        assert isinstance(started, Started)
+        assert isinstance(ended, Ended)
+        told = {name: started.effective[name] for name in ("exchange", "captured")}
+        sys.stdout.write(
+            json.dumps({"losses": losses, "seconds": ended.seconds, "phases": ended.phases, **told}) + "\n"
+        )
 
 
 if __name__ == "__main__":

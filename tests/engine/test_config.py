@@ -61,6 +61,10 @@ def test_runs_of_any_batch_size_have_about_as_many_points(
         ({"images": 2**63}, "less than"),
         ({"lr": 0.1}, "Extra inputs"),
         ({"exchange": {"kind": "ring"}}, "Extra inputs"),
+        (
+            {"exchange": {"start": "own"}},
+            "start is own, and averaged gradients fit one set of weights only: use average",
+        ),
     ],
 )
 def test_settings_that_cannot_hold_are_refused(fields: dict[str, Any], problem: str) -> None:

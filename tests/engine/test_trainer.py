@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,9 +18,10 @@ from engine.config import TrainingConfig
 from engine.data import cifar10
 from engine.data.shards import Stream
 from engine.errors import DataError
-from engine.phases import Phases
+from engine.exchange import Staging
 from engine.protocol import Ended, Evaluated, Point, Started
 from engine.trainer import train
+from tests.engine.working_clock import COMPUTING, EVALUATING, REPORTING, UPDATING, WorkingClock
 
 NEURON = {"model": "neuron", "data": "step-function", "learning_rate": 0.5}
 PICTURES = {"model": "alexnet-cifar", "data": "digits", "learning_rate": 0.05, "momentum": 0.9}
@@ -126,35 +126,39 @@ def test_a_point_is_the_mean_over_its_images_whatever_the_windows() -> None:
     assert sizes.tolist() == [10] * 9 + [5]
 
 
-def test_the_clock_goes_forward_and_phases_lie_within_it() -> None:
-    exchange = {"method": "parameter-server"}
-    _, points, ended = run({**NEURON, "images": 500, "batch_size": 10, "points": 10, "exchange": exchange})
+def test_the_clock_goes_forward() -> None:
+    _, points, ended = run({**NEURON, "images": 500, "batch_size": 10, "points": 10})
     times = [0.0, *(point.seconds for point in points), ended.seconds]
     assert times == sorted(times)
-    assert set(ended.phases) == {"compute", "gather", "average", "update", "broadcast", "report"}
-    assert all(seconds >= 0 for seconds in ended.phases.values())
-    assert sum(ended.phases.values()) <= ended.seconds
 
 
-def test_phases_do_not_count_what_came_before_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted: Counter[str] = Counter()
+def test_phases_have_the_time_of_their_work_and_add_up_to_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = WorkingClock(monkeypatch)
+    settings = {**NEURON, "images": 1000, "batch_size": 10, "points": 20, "evaluate_every": 35}
+    events: list[Any] = []
+    report = clock.taking(REPORTING, events.append)
+    train("t", TrainingConfig.model_validate({"device": "cpu", **settings}), MPI.COMM_SELF, report, now=clock.now)
+    evaluations = sum(isinstance(event, Evaluated) for event in events)
+    phases = dict(events[-1].phases)
+    assert phases.pop("evaluation") == evaluations * EVALUATING > 0
+    reports = (20 + evaluations) * REPORTING
+    assert phases == {"compute": 100 * COMPUTING, "update": 100 * UPDATING, "report": reports}
+    assert events[-1].seconds == sum(phases.values())
 
-    class Counting(Phases):
-        @contextlib.contextmanager
-        def __call__(self, name: str) -> Iterator[None]:
-            counted[name] += 1
-            with super().__call__(name):
-                yield
 
-        def reset(self) -> None:
-            super().reset()
-            counted.clear()
+@pytest.mark.parametrize("method", ["auto", "parameter-server", "ring", "hierarchical", "reduce-broadcast"])
+@pytest.mark.parametrize("average", ["gradients", "weights"])
+def test_one_rank_exchanges_nothing(method: str, average: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def copy(*_: object) -> None:
+        raise AssertionError("copied to or from the host's buffer")
 
-    monkeypatch.setattr("engine.run.Phases", Counting)
-    server = {"method": "parameter-server"}
-    _, _, ended = run({**NEURON, "images": 100, "batch_size": 10, "points": 5, "exchange": server})
-    assert counted == {"compute": 10, "gather": 10, "average": 10, "update": 10, "broadcast": 10, "report": 5}
-    assert counted.keys() == ended.phases.keys()
+    for name in ("take", "give", "message", "buffer"):
+        monkeypatch.setattr(Staging, name, copy)
+    settings = {**NEURON, "images": 100, "batch_size": 10}
+    started, points, ended = run({**settings, "exchange": {"method": method, "average": average}})
+    assert set(ended.phases) == {"compute", "update", "report"}
+    assert started.effective["messages"] == "none"
+    assert [point.loss for point in points] == [point.loss for point in run(settings)[1]]
 
 
 def test_set_up_says_what_became_of_the_settings() -> None:
@@ -162,7 +166,7 @@ def test_set_up_says_what_became_of_the_settings() -> None:
     assert started.setup_seconds > 0
     assert started.effective["parameters"] == 832 + 25632 + 51264 + 36928 + 2080 + 330
     assert (started.effective["global_batch"], started.effective["steps"]) == (16, 3)
-    assert started.effective["exchange"] == "all-reduce, weights averaged"
+    assert started.effective["exchange"] == "none, one worker"
     assert (started.effective["precision"], started.effective["captured"]) == ("float32", False)
     assert (started.effective["device"], started.effective["threads"]) == ("cpu", 1)
 

@@ -106,8 +106,15 @@ def make_rank(request: pytest.FixtureRequest, comm: MPI.Comm) -> MakeRank:
     return functools.partial(rank_of, request.param, comm)
 
 
-def rank_of(case: Case, comm: MPI.Comm, momentum: float = 0.0, weight_decay: float = 0.0, seed: int = 0) -> Rank:
-    module, phases = network(seed), Phases()
+def rank_of(
+    case: Case,
+    comm: MPI.Comm,
+    momentum: float = 0.0,
+    weight_decay: float = 0.0,
+    seed: int = 0,
+    detailed: bool = False,
+) -> Rank:
+    module, phases = network(seed), Phases(detailed=detailed)
     flat = FlatParameters(module)
     optimizer = torch.optim.SGD(flat.optimizable(), lr=RATE, momentum=momentum, weight_decay=weight_decay)
     settings: dict[str, Any] = {"overlap": case.overlap, "bucket_bytes": BUCKET_BYTES, "direct": case.direct}
@@ -224,18 +231,23 @@ class TestExchange:
             found.append(rank.flat.weights.numpy().tobytes())
         assert found[0] == found[1]
 
-    def test_its_phases_are_timed(self, make_rank: MakeRank, comm: MPI.Comm) -> None:
-        rank = make_rank()
+    @pytest.mark.parametrize("detailed", [False, True])
+    def test_its_phases_are_timed(self, make_rank: MakeRank, comm: MPI.Comm, detailed: bool) -> None:
+        rank = make_rank(detailed=detailed)
         rank.exchange.start()
-        rank.phases.reset()
+        rank.phases.start("compute")
         compute(rank, comm, 0, 12)
         rank.exchange.step()
-        if "gather" in rank.phases.totals:
-            expected = {"gather", "average", "update", "broadcast"}
-        else:
-            expected = {"update"} if comm.size == 1 else {"all-reduce", "update"}
-        assert set(rank.phases.totals) == expected if comm.rank == 0 else set(rank.phases.totals) <= expected
-        assert all(seconds >= 0 for seconds in rank.phases.totals.values())
+        rank.phases.stop()
+        found = rank.phases.totals
+        if comm.size == 1:
+            assert set(found) == {"compute", "update"}
+            return
+        server = {"gather", "average", "update", "broadcast"}
+        expected = {"compute", *(server if "gather" in found else {"all-reduce", "update"}), *["wait"][:detailed]}
+        assert set(found) == expected if comm.rank == 0 else set(found) <= expected
+        assert ("wait" in found) == detailed
+        assert all(seconds >= 0 for seconds in found.values())
 
     def test_weights_may_be_averaged_every_few_steps(self, make_rank: MakeRank, comm: MPI.Comm) -> None:
         rank = make_rank()
@@ -354,7 +366,7 @@ def test_what_stays_on_the_device_may_be_captured() -> None:
     optimizer = torch.optim.SGD(flat.optimizable(), lr=RATE)
     for comm in (MPI.COMM_SELF, MPI.COMM_WORLD):
         made = make_exchange("all-reduce", "gradients", comm, flat, optimizer, Phases())
-        assert (made.on_device, made.staging) == (comm.size == 1, "host")
+        assert (made.on_device, made.staging) == ((True, "none") if comm.size == 1 else (False, "host"))
 
 
 @on_all_ranks

@@ -7,14 +7,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from mpi4py import MPI
 
-from engine.config import TrainingConfig
-from engine.evaluation import share_buffers
+from engine.config import ExchangeConfig, TrainingConfig
+from engine.evaluation import Evaluator, Quality, share_buffers
 from engine.protocol import Ended, Evaluated, Point, Started
+from engine.run import Run
 from engine.trainer import train
+from tests.engine.working_clock import (
+    COMPUTING,
+    GIVING,
+    MEETING,
+    REPORTING,
+    TAKING,
+    UPDATING,
+    WorkingClock,
+)
 from tests.parallel.alone import losses_of_points
 
 pytestmark = pytest.mark.parallel
@@ -22,10 +33,11 @@ WORLD = MPI.COMM_WORLD
 NEURON = {"model": "neuron", "data": "step-function", "learning_rate": 0.5, "device": "cpu"}
 PICTURES = {"model": "alexnet-cifar", "data": "digits", "learning_rate": 0.05, "device": "cpu", "momentum": 0.9}
 
-OWN = "tests.engine.small_networks:with_dropout"
+NETWORKS = "tests.engine.small_networks"
+OWN = f"{NETWORKS}:with_dropout"
 
 
-def run(
+def points_of(
     config: TrainingConfig, comm: MPI.Comm = WORLD, stop_asked: Callable[[], bool] = lambda: False
 ) -> tuple[list[Point], Ended | None]:
     """The points and the end that rank 0 reports; nothing on the others."""
@@ -53,7 +65,7 @@ def run(
 )
 def test_losses_are_those_of_a_single_process(settings: dict[str, object], average: str) -> None:
     config = TrainingConfig.model_validate({**settings, "exchange": {"average": average}, "seed": 3})
-    points, ended = run(config)
+    points, ended = points_of(config)
     if ended is not None:
         assert (ended.outcome, ended.images, ended.steps) == ("completed", config.images, config.steps(WORLD.size))
         assert [point.loss for point in points] == pytest.approx(losses_of_points(config, WORLD.size), rel=2e-4)
@@ -65,22 +77,56 @@ def test_a_trial_gives_the_same_losses_again(settings: dict[str, object], averag
     config = TrainingConfig.model_validate(
         {**settings, "global_batch_size": 10, "exchange": {"average": average}, "seed": 3}
     )
-    found = [[(p.step, p.images, p.loss) for p in run(config)[0]] for _ in range(2)]
+    found = [[(p.step, p.images, p.loss) for p in points_of(config)[0]] for _ in range(2)]
     assert found[0] == found[1]
     assert WORLD.rank != 0 or len(found[0]) == config.steps(WORLD.size)
 
 
+@pytest.mark.parametrize("phases", ["coarse", "detailed"])
+@pytest.mark.parametrize("average", ["gradients", "weights"])
+@pytest.mark.parametrize("method", ["parameter-server", "all-reduce", "ring", "hierarchical", "reduce-broadcast"])
+def test_phases_have_the_time_of_their_work_and_add_up_to_the_seconds(
+    method: str, average: str, phases: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, events = WorkingClock(monkeypatch), list[Any]()
+    settings = {"images": 400, "global_batch_size": 10, "points": 10, "evaluate_every": 200, "phases": phases}
+    exchange = {"method": method, "average": average, "overlap": "off"}
+    config = TrainingConfig.model_validate({**NEURON, **settings, "exchange": exchange})
+    train("t", config, WORLD, clock.taking(REPORTING, events.append), now=clock.now)
+    if WORLD.rank != 0:
+        return
+    ended, steps, points = events[-1], 40, 10
+    met = MEETING if phases == "detailed" and WORLD.size > 1 else 0.0
+    monkeypatch.undo()
+    copied_back = GIVING if average == "gradients" else 0.0
+    server = {
+        "gather": steps * TAKING,
+        "average": 0.0,
+        "update": steps * (UPDATING + copied_back),
+        "broadcast": steps * ((TAKING if average == "gradients" else 0.0) + GIVING),
+    }
+    others = {"all-reduce": steps * (TAKING + GIVING), "update": steps * UPDATING}
+    alone = {"update": steps * UPDATING}
+    of_exchange = alone if WORLD.size == 1 else server if method == "parameter-server" else others
+    expected = {"compute": steps * COMPUTING, **of_exchange, "wait": (steps + points) * met}
+    found = {name: ended.phases[name] for name in ended.phases if name not in ("evaluation", "report", "wait")}
+    assert found == {name: seconds for name, seconds in expected.items() if name != "wait"}
+    assert ended.phases.get("wait", 0.0) == expected["wait"]
+    assert ended.phases["report"] == 12 * REPORTING
+    assert ended.seconds == sum(seconds for name, seconds in ended.phases.items() if name != "evaluation")
+
+
 def test_rank_0_decides_about_stopping() -> None:
     config = TrainingConfig.model_validate({**NEURON, "images": 200, "global_batch_size": 10})
-    _, ended = run(config, stop_asked=lambda: WORLD.rank != 0)
+    _, ended = points_of(config, stop_asked=lambda: WORLD.rank != 0)
     assert ended is None or ended.outcome == "completed"
-    _, ended = run(config, stop_asked=lambda: WORLD.rank == 0)
+    _, ended = points_of(config, stop_asked=lambda: WORLD.rank == 0)
     assert ended is None or (ended.outcome, ended.steps, ended.images) == ("stopped", 1, 10)
 
 
 def test_divergence_ends_it_on_every_rank() -> None:
     config = TrainingConfig.model_validate({**PICTURES, "images": 400, "global_batch_size": 8, "learning_rate": 1e30})
-    points, ended = run(config)
+    points, ended = points_of(config)
     if ended is not None:
         assert ended.outcome == "diverged"
         assert not math.isfinite(points[-1].loss)
@@ -90,7 +136,7 @@ def test_divergence_ends_it_on_every_rank() -> None:
 
 def test_several_trials_may_share_the_ranks(comm: MPI.Comm) -> None:
     config = TrainingConfig.model_validate({**NEURON, "images": 50, "global_batch_size": 10})
-    points, _ = run(config, comm)
+    points, _ = points_of(config, comm)
     assert comm.rank != 0 or [p.loss for p in points] == pytest.approx(losses_of_points(config, comm.size), rel=2e-4)
 
 
@@ -100,7 +146,7 @@ def test_several_trials_may_share_the_ranks(comm: MPI.Comm) -> None:
 def test_every_rank_count_sees_the_same_augmented_pictures(augmentation: dict[str, object]) -> None:
     settings = {**PICTURES, "images": 50, "global_batch_size": 12, "augmentation": augmentation, "seed": 3}
     config = TrainingConfig.model_validate(settings)
-    alone, together = ([point.loss for point in run(config, comm)[0]] for comm in (MPI.COMM_SELF, WORLD))
+    alone, together = ([point.loss for point in points_of(config, comm)[0]] for comm in (MPI.COMM_SELF, WORLD))
     if WORLD.rank == 0:
         assert together == pytest.approx(alone, rel=2e-4)
         assert together != [point.loss for point in run_plain(settings)]
@@ -109,7 +155,7 @@ def test_every_rank_count_sees_the_same_augmented_pictures(augmentation: dict[st
 def run_plain(settings: dict[str, object]) -> list[Point]:
     """The same on this rank alone, with pictures as they are."""
     config = TrainingConfig.model_validate({name: value for name, value in settings.items() if name != "augmentation"})
-    return run(config, MPI.COMM_SELF)[0]
+    return points_of(config, MPI.COMM_SELF)[0]
 
 
 @pytest.mark.parametrize("exchange", [{}, {"average": "weights", "every": 3}])
@@ -129,6 +175,82 @@ def test_an_evaluation_is_of_the_same_network_and_the_whole_test_set_on_any_rank
             pairs = [[(event.loss, event.accuracy) for event in found[name]] for name in ("together", "alone")]
             assert pairs[0] == [pytest.approx(pair, rel=1e-3, abs=1e-3) for pair in pairs[1]]
         assert all(0 <= event.accuracy <= 1 and math.isfinite(event.loss) for event in found["together"])
+
+
+@pytest.mark.parametrize("exchange", [{"every": 3}, {"every": 3, "start": "own"}, {"start": "own"}])
+def test_an_evaluation_is_of_the_mean_of_weights_and_leaves_each_rank_its_own(exchange: dict[str, object]) -> None:
+    settings = {**PICTURES, "model": f"{NETWORKS}:with_normalisation", "images": 96, "global_batch_size": 16}
+    config = TrainingConfig.model_validate(
+        {**settings, "evaluate_every": 32, "exchange": {"average": "weights", **exchange}}
+    )
+    run = Run(config, WORLD)
+    run.warm_up()
+    seen = []
+    for step in range(3):
+        run.step(step)
+        own = run.state()["tensors"]
+        mean = np.mean(WORLD.allgather(run.flat.weights.numpy()), axis=0)
+        evaluator = run._evaluator
+        assert evaluator
+
+        def evaluate(evaluator: Evaluator = evaluator) -> Quality:
+            seen.append(run.flat.weights.clone().numpy())
+            return evaluator()
+
+        run._evaluator = evaluate  # type: ignore[assignment]
+        found = run.evaluate(step)
+        run._evaluator = evaluator
+        assert np.abs(seen[-1] - mean).max() < 1e-6
+        assert all(torch.equal(*pair) for pair in zip(run.state()["tensors"], own, strict=True))
+        assert len(set(WORLD.allgather(found))) == 1
+
+
+@pytest.mark.parametrize("exchange", [{"every": 3}, {"every": 2, "start": "own"}])
+def test_an_evaluation_leaves_no_trace_in_the_curve(exchange: dict[str, object]) -> None:
+    settings = {**PICTURES, "model": OWN, "images": 96, "global_batch_size": 16}
+    settings = {**settings, "exchange": {"average": "weights", **exchange}}
+    curves = [
+        [point.loss for point in points_of(TrainingConfig.model_validate({**settings, **evaluating}))[0]]
+        for evaluating in ({}, {"evaluate_every": 16})
+    ]
+    assert curves[0] == curves[1]
+    assert WORLD.rank != 0 or len(curves[0]) == 6
+
+
+def test_ranks_start_from_weights_of_their_own_and_meet_at_the_first_average() -> None:
+    settings = {**NEURON, "model": "mlp", "data": "digits", "learning_rate": 0.01, "images": 64, "global_batch_size": 8}
+    exchange = {"average": "weights", "every": 2, "start": "own"}
+    config = TrainingConfig.model_validate({**settings, "exchange": exchange})
+    for method in ("parameter-server", "all-reduce", "ring", "hierarchical", "reduce-broadcast"):
+        chosen = config.model_copy(update={"exchange": config.exchange.model_copy(update={"method": method})})
+        run, again = Run(chosen, WORLD), Run(chosen, WORLD)
+        first = run.flat.weights.clone()
+        everyones = WORLD.allgather(first.numpy().tobytes())
+        assert len(set(everyones)) == WORLD.size
+        assert torch.equal(again.flat.weights, first), "from the seed and the rank"
+        shared = Run(chosen.model_copy(update={"exchange": ExchangeConfig()}), WORLD)
+        assert torch.equal(shared.flat.weights, first) == (WORLD.rank == 0), "rank 0 has those that all may share"
+        run.warm_up()
+        assert torch.equal(run.flat.weights, first), "warming up moves messages and no weights"
+        run.step(0)
+        assert len(set(WORLD.allgather(run.flat.weights.numpy().tobytes()))) == WORLD.size
+        run.step(1)
+        assert len(set(WORLD.allgather(run.flat.weights.numpy().tobytes()))) == 1
+
+
+def test_the_record_says_whose_losses_and_weights_are_told() -> None:
+    words = "mean of the workers' own, each with its own weights"
+    for exchange, differ in (
+        ({}, False),
+        ({"average": "weights"}, False),
+        ({"average": "weights", "every": 2}, True),
+        ({"average": "weights", "start": "own"}, True),
+    ):
+        config = TrainingConfig.model_validate({**NEURON, "images": 40, "global_batch_size": 10, "exchange": exchange})
+        found = Run(config, WORLD).effective()
+        assert found.get("losses") == (words if differ and WORLD.size > 1 else None)
+        own = ", from initial weights of each rank's own" if exchange.get("start") and WORLD.size > 1 else ""
+        assert found["exchange"].endswith(own)
 
 
 def test_running_means_are_rank_0s_in_an_evaluation() -> None:

@@ -98,7 +98,8 @@ def test_evaluations_and_phases(sweep: sweeper.Sweep) -> None:
     assert set(evaluations.columns) >= {"trial", "workers", "step", "images", "seconds", "loss"}
     phases = sweep.phases()
     assert list(phases.columns[:1]) == ["trial"]
-    assert list(phases.columns[-2:]) == ["phase", "seconds"]
+    assert list(phases.columns[-3:]) == ["phase", "seconds", "seconds_per_step"]
+    assert (phases.seconds_per_step > 0).all()
 
 
 def test_a_figure_is_the_commands(sweep: sweeper.Sweep) -> None:

@@ -19,8 +19,9 @@ def phases_plot(table: PhaseTable) -> dict[str, Any]:
             "name": safe(phase_name(phase)),
             "y": groups,
             "x": [row.seconds.get(phase, 0.0) / row.total if row.total else 0.0 for row in table.rows],
-            "customdata": [row.seconds.get(phase) for row in table.rows],
-            "hovertemplate": "%{x:.1%}, %{customdata:.4g} s<extra>%{fullData.name}</extra>",
+            "customdata": [[row.seconds.get(phase), row.per_step.get(phase)] for row in table.rows],
+            "hovertemplate": "%{x:.1%}, %{customdata[0]:.4g} s in all, %{customdata[1]:.4g} s a step"
+            "<extra>%{fullData.name}</extra>",
             "marker": {"color": series(place), "pattern": {"shape": ("", "/", ".", "x")[place // 7 % 4]}},
         }
         for place, phase in enumerate(table.phases)

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from dashboards.pages.rendering import show
 from dashboards.pages.trials.log_tail import tail
 from sweeper.ranking.curve import LossPoint
-from sweeper.store import AttemptRecord, GangRecord, Store
+from sweeper.store import AttemptRecord, GangRecord, Store, per_step
 
 _TRIAL = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4,}\b")
 _MOST_FAULTS = 20
@@ -34,6 +34,7 @@ def routes(store: Store) -> APIRouter:
                 one,
                 gangs.get(one.gang_id or ""),
                 store.attempts.phases(trial.id, one.number),
+                trial.steps_of(one),
                 own=sweep.origin == "run",
             )
             for one in reversed(store.attempts.of(trial.id))
@@ -75,7 +76,7 @@ def _side_by_side(asked: Mapping[str, Any], done: Mapping[str, Any]) -> list[tup
 
 
 def _attempt(
-    attempt: AttemptRecord, gang: GangRecord | None, phases: Mapping[str, float], *, own: bool
+    attempt: AttemptRecord, gang: GangRecord | None, phases: Mapping[str, float], steps: int | None, *, own: bool
 ) -> dict[str, Any]:
     took = (attempt.ended_at - attempt.started_at).total_seconds() if attempt.ended_at else None
     return {
@@ -89,6 +90,7 @@ def _attempt(
         "setup_seconds": attempt.setup_seconds,
         "effective": attempt.effective,
         "phases": sorted(phases.items(), key=lambda phase: -phase[1]),
+        "per_step": per_step(phases, steps),
         "hosts": list(dict.fromkeys(gang.hosts)) if gang else [],
         "versions": gang.versions if gang else {},
         # What an import names as its log is a file of wherever it was imported.

@@ -43,9 +43,12 @@ def test_each_group_has_the_phases_of_its_best_trial_that_ran_itself(store: Stor
     ]
     assert table.rows[2].trial is None
     lines = phases_csv(table).splitlines()
-    assert lines[0] == "workers,trial,compute_seconds,gather_seconds,zeta_seconds"
-    assert lines[1].endswith(",0.5,1.0,0.5")
-    assert lines[3] == "4,,,,"
+    names = ("compute", "gather", "zeta")
+    totals, means = (",".join(f"{name}_{unit}" for name in names) for unit in ("seconds", "seconds_per_step"))
+    assert lines[0] == f"workers,trial,{totals},{means}"
+    steps = curve(1.0, 1.5)[-1].step
+    assert lines[1].endswith(f",0.5,1.0,0.5,{0.5 / steps},{1.0 / steps},{0.5 / steps}")
+    assert lines[3] == "4,,,,,,,"
 
 
 def test_the_figure_tells_shares_and_what_is_missing(store: Store) -> None:

@@ -1,0 +1,29 @@
+"""One rank: nothing to exchange."""
+
+from __future__ import annotations
+
+from torch.optim import Optimizer
+
+from engine.phases import Phases
+
+
+class Alone:
+    """The exchange of a single rank, by whatever method: its gradients are the mean, and nothing is copied or sent."""
+
+    on_device = True
+    overlapped = False
+    staging = "none"
+
+    def __init__(self, optimizer: Optimizer, phases: Phases) -> None:
+        self._optimizer, self._phases = optimizer, phases
+
+    def start(self) -> None:
+        """See `Exchange.start`; the weights are there."""
+
+    def warm_up(self) -> None:
+        """See `Exchange.warm_up`; no message is to come."""
+
+    def step(self, combine: bool = True) -> None:  # noqa: ARG002 - nothing is to be combined
+        """Apply the gradients."""
+        self._phases.enter("update")
+        self._optimizer.step()
