@@ -32,7 +32,9 @@ def with_settings(written: Any) -> Any:
         ValueError: a setting that is none, or unlike the others; one line for each fault.
     """
     space = written.get("space") if isinstance(written, Mapping) else None
-    points = space.get(NAME) if isinstance(space, Mapping) else None
+    if not isinstance(space, Mapping):
+        return written
+    points = space.get(NAME)
     if not isinstance(points, list | tuple) or not any(isinstance(one, Mapping) for one in points):
         return written
     if problems := _faults(points):

@@ -49,7 +49,7 @@ def keeps_its_result(store: Store, sweep: str, trial: str) -> bool:
     assert store.attempts.points(trial) == FIRST
     assert store.attempts.curves([trial])[-1][1] == 1
     assert store.attempts.last_evaluations(sweep)[trial].accuracy == 0.5
-    assert store.views.phases([trial]) == {trial: {"compute": 1.0}}
+    assert store.views.phases([trial])[trial].seconds == {"compute": 1.0}
     assert store.views.loss_range(sweep) == (1.5, 1.5)
     assert [one.trial for one in store.views.leaders(sweep, "images", 1.8)] == [trial]
     return True

@@ -53,20 +53,20 @@ def test_different_axes_are_refused(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "images", "reason"),
+    ("threshold", "images", "reason"),
     [
-        ({}, 64, "their trials saw 256 and 64 images"),
-        ({"threshold": 1.5}, 256, "their thresholds are 1.8 and 1.5"),
+        (1.8, 64, "their trials saw 256 and 64 images"),
+        (1.5, 256, "their thresholds are 1.8 and 1.5"),
     ],
 )
 def test_unlike_budgets_and_thresholds_are_compared_only_where_asked(
-    store: Store, fields: dict[str, float], images: int, reason: str
+    store: Store, threshold: float, images: int, reason: str
 ) -> None:
     def points(images: int) -> list[LossPoint]:
         return [LossPoint(n, n * images // 4, float(n), 1.0) for n in range(1, 5)]
 
     first = run(store, {"learning_rate": [0.1]}, lambda _: points(256))
-    second = run(store, {"learning_rate": [0.1]}, lambda _: points(images), **fields)
+    second = run(store, {"learning_rate": [0.1]}, lambda _: points(images), threshold=threshold)
     tables = trial_table(store, first), trial_table(store, second)
     with pytest.raises(FigureError, match=reason):
         comparison(*tables)
