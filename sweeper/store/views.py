@@ -120,7 +120,8 @@ class Views:
     def phases(self, trials: Sequence[str]) -> Mapping[str, TrialPhases]:
         """The phases of the attempt that each of these trials has its result of; only of those that have some."""
         phase, trial = tables.phase.c, tables.trial.c
-        query = select(phase.trial_id, trial.steps, phase.name, phase.seconds).join(
+        query = select(phase.trial_id, trial.steps, phase.name, phase.seconds)
+        query = query.select_from(tables.phase).join(
             tables.trial, (trial.id == phase.trial_id) & (statements.result_attempt() == phase.attempt)
         )
 
