@@ -1,4 +1,4 @@
-"""Record a sweep in the layout of `--recorded`: a curve for each global batch and rate, the time of a step for each batch.
+"""Record a sweep in the layout of `--recorded`: a curve for each global batch and rate, a step's time for each batch.
 
     python -m benchmarks.record_sweep --model mlp --data fashion-mnist --rates 0.01 0.03 0.1 --out DIR
 
