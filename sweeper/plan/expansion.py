@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
+from engine.budget import Budget
 from engine.config import AugmentationConfig, ScheduleConfig, TrainingConfig
 from sweeper.errors import SpecError
 from sweeper.plan.trial import TrialSpec
@@ -30,6 +31,8 @@ _KEY_LENGTH = 12
 # What trials were before a field gave the choice: with these values they keep the keys that stores hold.
 _BEFORE_THE_CHOICE: dict[str, Any] = {
     "fc": "torch",
+    "epochs": None,
+    "steps": None,
     "exchange.every": 1,
     "exchange.start": "shared",
     "exchange.overlap": "auto",
@@ -196,15 +199,27 @@ def _check_size(spec: SweepSpec) -> None:
 
 
 def _check_images(planned: Iterable[TrialSpec]) -> None:
-    trials = [(trial.workers, trial.config) for trial in planned if isinstance(trial.config, TrainingConfig)]
-    if not trials:
+    budgets = [
+        (budget, trial.workers, trial.config)
+        for trial in planned
+        if isinstance(trial.config, TrainingConfig) and (budget := trial.config.known_budget(trial.workers))
+    ]
+    if not budgets:
         return
-    workers, worst = max(trials, key=lambda trial: Fraction(trial[1].global_batch(trial[0]), trial[1].images))
-    largest = worst.global_batch(workers)
-    if worst.images < largest:
+    worst, workers, config = max(budgets, key=lambda one: Fraction(one[0].batch, one[0].images))
+    if worst.images < worst.batch:
+        given = f"trial.images: {worst.images} is"
+        if config.epochs is not None:
+            given = f"trial.epochs: {config.epochs:g} of data {config.data} are {worst.images} images,"
         raise SpecError(
             [
-                f"trial.images: {worst.images} is too small for one step of the largest global batch, {largest} "
-                f"(workers {workers}); raise it to at least {largest}, or remove that batch size or worker count"
+                f"{given} too small for one step of the largest global batch, {worst.batch} "
+                f"(workers {workers}); raise it to at least {_at_least(worst, config)}, or remove that batch size or "
+                "worker count"
             ]
         )
+
+
+def _at_least(worst: Budget, config: TrainingConfig) -> str:
+    """The smallest budget of the same kind that has a whole step."""
+    return f"{worst.batch}" if config.epochs is None else f"{config.epochs * worst.batch / worst.images:.3g}"

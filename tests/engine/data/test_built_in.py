@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.config import DATA, MODELS
+from engine.config import DATA, MODELS, SAMPLES
 from engine.data import load
 from engine.errors import DataError
 
@@ -28,6 +28,7 @@ def test_sets_have_their_sizes_and_types(
 ) -> None:
     found = load(name, split)
     assert (found.name, len(found), found.sample_shape, found.classes) == (name, count, shape, classes)
+    assert split == "test" or SAMPLES[name] == count
     if DATA[name]:
         assert [str(array.dtype) for array in (found.inputs, found.targets)] == ["uint8", "int64"]
         assert found.targets.shape == (count,)

@@ -115,6 +115,26 @@ def test_images_must_do_for_one_step_of_the_largest_global_batch() -> None:
     assert faults({"workers": [10**400]})[0].startswith("trial.images: 61440 is too small")
 
 
+def test_epochs_must_do_for_a_step_too_and_steps_always_do() -> None:
+    space = {"batch_size": [16, 512], "workers": [1, 8]}
+    assert faults(space, trial={"data": "cifar10", "epochs": 0.05}) == [
+        "trial.epochs: 0.05 of data cifar10 are 2500 images, too small for one step of the largest global batch, 4096 "
+        "(workers 8); raise it to at least 0.0819, or remove that batch size or worker count"
+    ]
+    assert len(planned(space, trial={"data": "cifar10", "epochs": 0.0819 + 1e-4})) == 4
+    assert len(planned(space, trial={"data": "mine:pictures", "epochs": 1e-6})) == 4, "nobody knows their number yet"
+    assert len(planned(space, trial={"steps": 1})) == 4
+
+
+@pytest.mark.parametrize("name", ["images", "epochs", "steps"])
+def test_any_budget_may_be_swept(name: str) -> None:
+    for other in ("images", "epochs", "steps"):
+        trials = planned({name: [20_000, 40_000], "workers": [2]}, trial={other: 30_000})
+        assert [getattr(trial.config, name) for trial in trials] == [20_000, 40_000]
+        assert [trial.parameters[name] for trial in trials] == [20_000, 40_000]
+        assert len({trial.key for trial in trials}) == 2
+
+
 def test_a_combination_that_cannot_be_trained_is_named() -> None:
     assert faults({"workers": [1, 2]}, repeats=2, trial={"seed": 2**63 - 1}) == [
         "trial.seed: 9223372036854775808 must be less than 9.22337e+18; give a smaller number (at workers=1)"
