@@ -143,8 +143,9 @@ class AugmentationConfig(BaseModel):
     """What is done to pictures before a step, anew each time they are seen; `engine.augmentation` does it.
 
     `flip` mirrors left and right at random. `shift` moves by up to so many pixels in each direction. `cutout` blanks a
-    square of so many pixels' side. With `instances` above 1 a batch holds each sample so many times, each augmented
-    differently; all of them count as images.
+    square of so many pixels' side. With `instances` above 1 each sample is computed so many times in a step, each time
+    augmented differently (Hoffer et al., Augment your batch, 2020). `batch` says what then counts as an image, in batch
+    sizes, budgets and curves: "samples", or every one of the "instances", as earlier versions had it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -153,6 +154,12 @@ class AugmentationConfig(BaseModel):
     shift: Annotated[int, Number, Field(ge=0, le=1024)] = 0
     cutout: Annotated[int, Number, Field(ge=0, le=1024)] = 0
     instances: PositiveInt = 1
+    batch: Literal["samples", "instances"] = "samples"
+
+    @property
+    def copies(self) -> int:
+        """How often that which counts as an image is computed."""
+        return self.instances if self.batch == "samples" else 1
 
     @property
     def changes_pictures(self) -> bool:
@@ -271,13 +278,14 @@ class TrainingConfig(BaseModel):
     def budget(self, workers: int, samples: int) -> Budget:
         """How long a run of `workers` workers trains on a data set of so many `samples`.
 
-        The images of `epochs` are rounded, to one at least.
+        The images of `epochs` are rounded, to one at least. Where instances count, an epoch has all of them.
         """
         batch = self.global_batch(workers)
         if self.steps is not None:
             images = self.steps * batch
         elif self.epochs is not None:
-            images = max(1, round(self.epochs * samples))
+            counted = self.augmentation.instances // self.augmentation.copies  # of each sample
+            images = max(1, round(self.epochs * samples * counted))
         else:
             images = self.images or DEFAULT_IMAGES
         return Budget(images, batch, self.points)

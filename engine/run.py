@@ -73,6 +73,7 @@ class Run:
         if config.exchange.start == "shared":
             self.exchange.start()
         self._stream = Stream(len(data), config.seed, config.augmentation.instances)
+        self._copies = config.augmentation.copies
         self._augmentation = self._make_augmentation(data)
         self._batches = self._on_device(data)
         self._evaluator = self._make_evaluator() if config.evaluate_every else None
@@ -161,6 +162,7 @@ class Run:
             "cores": sorted(os.sched_getaffinity(0)),
             "parameters": len(self.flat),
             "global_batch": self.budget.batch,
+            **({"instances": self.budget.batch * self._copies} if self._copies > 1 else {}),
             "images": self.budget.images,
             "steps": self.budget.steps,
             "exchange": self._exchange_in_words(),
@@ -186,20 +188,21 @@ class Run:
         self._learn(module, inputs, targets, self.budget.images_after(step) - self.budget.images_after(step - 1))
 
     def _learn(self, module: nn.Module, inputs: Tensor, targets: Tensor, images: int) -> None:
-        """Gradients of a share of a step of `images` images.
+        """Gradients of a share of a step of `images` images, each of which is computed in so many copies.
 
-        The share's loss is scaled by ranks / images of the step: the mean over ranks is then the gradient of the mean
-        loss over all of the step's images, also where the shares are not equal.
+        The share's loss is scaled by ranks / copies of the step's images: the mean over ranks is then the gradient of
+        the mean loss over all of them, also where the shares are not equal. An image's loss is the mean of its copies'.
         """
         with casting(self.precision, self.device):
             loss = self._task.loss_sum(module(inputs), targets)
-        self.flat.compute_gradients(loss, torch.full_like(loss, self.comm.size / images))
-        self.loss_sum += loss.detach()
+        self.flat.compute_gradients(loss, torch.full_like(loss, self.comm.size / (images * self._copies)))
+        self.loss_sum += loss.detach() if self._copies == 1 else loss.detach() / self._copies
 
     def _positions(self, step: int) -> NDArray[np.int64]:
-        """Where in the run's stream of images this rank's share of a step lies."""
+        """Where in the run's stream of samples, or of their instances, this rank's share of a step lies."""
         start, stop = self.budget.images_after(step - 1), self.budget.images_after(step)
-        return np.arange(*share(start, stop, self.comm.rank, self.comm.size))
+        first, end = share(start, stop, self.comm.rank, self.comm.size)
+        return np.arange(first * self._copies, end * self._copies)
 
     def _on_device(self, data: DataSet) -> Batches:
         return ResidentBatches(data, self.device) if self._on_gpu else HostBatches(data)
@@ -218,7 +221,7 @@ class Run:
     def _make_captured(self) -> CapturedSteps | None:
         """Full steps on a GPU as a graph, with the exchange where that stays on the GPU."""
         resident, batch = self._batches, self.budget.batch
-        local = len(range(*share(0, batch, self.comm.rank, self.comm.size)))
+        local = len(range(*share(0, batch, self.comm.rank, self.comm.size))) * self._copies
         if not isinstance(resident, ResidentBatches) or not self.budget.full_steps or batch < self.comm.size:
             return None
         if self.phases.detailed and self.exchange.overlapped:

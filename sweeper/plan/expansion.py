@@ -38,7 +38,7 @@ _BEFORE_THE_CHOICE: dict[str, Any] = {
     "exchange.overlap": "auto",
     "schedule": ScheduleConfig().model_dump(mode="json"),
     "precision": "tf32",
-    "augmentation": AugmentationConfig().model_dump(mode="json"),
+    "augmentation": AugmentationConfig().model_dump(mode="json", exclude={"batch"}),
     "evaluate_every": None,
     "checkpoint_every": None,
     "compile": False,
@@ -115,6 +115,9 @@ def effective(config: TrainingConfig | CommandConfig, workers: int) -> dict[str,
         "global_batch_size": config.global_batch(workers),
         "batch_size": None,
     }
+    augmentation = found["augmentation"]
+    if augmentation["instances"] == 1 or augmentation["batch"] == "instances":
+        del augmentation["batch"]
     for path, value in _BEFORE_THE_CHOICE.items():
         *parents, leaf = path.split(".")
         place: dict[str, Any] = found

@@ -145,7 +145,13 @@ def test_several_trials_may_share_the_ranks(comm: MPI.Comm) -> None:
 
 
 @pytest.mark.parametrize(
-    "augmentation", [{"instances": 3}, {"flip": True, "shift": 4, "cutout": 8}, {"shift": 2, "instances": 2}]
+    "augmentation",
+    [
+        {"instances": 3},
+        {"flip": True, "shift": 4, "cutout": 8},
+        {"shift": 2, "instances": 2},
+        {"shift": 2, "instances": 2, "batch": "instances"},
+    ],
 )
 def test_every_rank_count_sees_the_same_augmented_pictures(augmentation: dict[str, object]) -> None:
     settings = {**PICTURES, "images": 50, "global_batch_size": 12, "augmentation": augmentation, "seed": 3}

@@ -102,6 +102,21 @@ def test_ids_stay_what_they_are() -> None:
     server = {"exchange": {"method": "parameter-server"}}
     assert [trial.key for trial in planned(space, trial={"fc": "torch", **server})] == ["436d9e663214", "856c64e457aa"]
     assert [trial.key for trial in planned(space, trial=server)] == ["2a9fe1e277d4", "bb39e2d3c8f9"]
+    augmented = {"augmentation": {"flip": True}}
+    assert [trial.key for trial in planned(space, trial=augmented)] == ["9974aa68d419", "498291d59ffa"]
+
+
+def test_instances_that_count_as_samples_make_another_trial() -> None:
+    space = {"batch_size": [16], "workers": [1, 2]}
+    keys = {
+        batch: [t.key for t in planned(space, trial={"augmentation": {"instances": 4, "batch": batch}})]
+        for batch in ("instances", "samples")
+    }
+    assert keys["instances"] == ["bad14475cf5e", "78ef45b97e2b"], "those that stores of earlier versions hold"
+    assert not set(keys["samples"]) & set(keys["instances"])
+    for batch in ("instances", "samples"):  # does not matter for one instance
+        trials = planned(space, trial={"augmentation": {"flip": True, "batch": batch}})
+        assert [t.key for t in trials] == ["9974aa68d419", "498291d59ffa"]
 
 
 def test_images_must_do_for_one_step_of_the_largest_global_batch() -> None:
