@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -147,7 +148,7 @@ def _run(trial: TrialRecord) -> Run:
         global_batch_size=config.global_batch_size,
         learning_rate=config.learning_rate,
         images=0 if config.steps else budget.images,
-        points=budget.steps if config.points == "all" else config.points,
+        points=sys.maxsize if config.points == "all" else config.points,
         curve=without(decides, _NOT_OF_THE_CURVE),
         time=without(decides, _NOT_OF_THE_TIME),
         method=config.exchange.method,
