@@ -5,11 +5,21 @@ This module is shared with `sweeper`, which checks a spec against it long before
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
+
+from engine.budget import Budget
 
 # Models by name: True where they are made for pictures, False for the single neuron's numbers.
 MODELS: dict[str, bool] = {
@@ -45,8 +55,21 @@ CLASSES: dict[str, int] = {
     "synthetic": 10,
     "synthetic-224": 10,
 }
+# Samples that built-in data sets have for training.
+SAMPLES: dict[str, int] = {
+    "fashion-mnist": 60_000,
+    "cifar10": 50_000,
+    "digits": 1_497,
+    "synthetic": 10_240,
+    "synthetic-224": 1_024,
+    "step-function": 10_240,
+}
 _FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 DEFAULT_BATCH_SIZE = 128
+DEFAULT_IMAGES = 61_440
+# Fields of which a run has one: how long it trains, how many images a step has.
+BUDGETS = ("images", "epochs", "steps")
+BATCH_SIZES = ("batch_size", "global_batch_size")
 
 
 def _no_boolean(value: Any) -> Any:
@@ -128,8 +151,9 @@ class AugmentationConfig(BaseModel):
     """What is done to pictures before a step, anew each time they are seen; `engine.augmentation` does it.
 
     `flip` mirrors left and right at random. `shift` moves by up to so many pixels in each direction. `cutout` blanks a
-    square of so many pixels' side. With `instances` above 1 a batch holds each sample so many times, each augmented
-    differently; all of them count as images.
+    square of so many pixels' side. With `instances` above 1 each sample is computed so many times in a step, each time
+    augmented differently (Hoffer et al., Augment your batch, 2020). `batch` says what then counts as an image, in batch
+    sizes, budgets and curves: "samples", or every one of the "instances", as earlier versions had it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -138,11 +162,34 @@ class AugmentationConfig(BaseModel):
     shift: Annotated[int, Number, Field(ge=0, le=1024)] = 0
     cutout: Annotated[int, Number, Field(ge=0, le=1024)] = 0
     instances: PositiveInt = 1
+    batch: Literal["samples", "instances"] = "samples"
+
+    @property
+    def copies(self) -> int:
+        """How often that which counts as an image is computed."""
+        return self.instances if self.batch == "samples" else 1
 
     @property
     def changes_pictures(self) -> bool:
         """Whether anything is done to a picture itself."""
         return self.flip or self.shift > 0 or self.cutout > 0
+
+
+def _kind_of_points(value: Any) -> str:
+    return "kind[word]" if value == "all" else "kind[number]"
+
+
+def _number_of_points(value: Any) -> Any:
+    if isinstance(value, str) and not value.strip().isdecimal():
+        raise ValueError("is no number of points; give a whole number, or all")
+    return value
+
+
+Points = Annotated[
+    Annotated[PositiveInt, BeforeValidator(_number_of_points), Tag("kind[number]")]
+    | Annotated[Literal["all"], Tag("kind[word]")],
+    Discriminator(_kind_of_points),
+]
 
 
 def _method_alone(value: Any) -> Any:
@@ -159,10 +206,13 @@ class TrainingConfig(BaseModel):
     `model` and `data` are names, or `package.module:factory` for the user's own (`engine.factories` says how they are
     called). `batch_size` counts images per worker and step, `global_batch_size` images of all workers together; a run
     has one of the two (128 per worker where neither is given). `fc` says by which operators the fully connected layers
-    compute: the project's own or torch's. `images` are seen in all: the last step is smaller where they do not divide.
+    compute: the project's own or torch's. A run has one of `images`, seen in all, `epochs`, passes over the data set
+    (also parts of one), and `steps`, done by each worker; 61,440 images where none is given. The last step is smaller
+    where the images do not divide.
     `precision` is how products are computed, weights being float32: "tf32" is float32 where the device has no tf32,
     "bf16" casts by autocast, "auto" is bf16 where the processor multiplies in it. `exchange` may be its method alone,
-    `schedule` its kind. `points` is the number of loss points aimed at; a point covers at least one step.
+    `schedule` its kind. `points` is the number of loss points aimed at; a point covers at least one step, and exactly
+    one where "all" are asked for.
     `evaluate_every` and `checkpoint_every` are images between two evaluations on the test set, and between two
     checkpoints; neither is done without. `compile` has torch.compile make the network's kernels. `phases` says how
     finely the time of training is told apart: "detailed" has ranks wait for the slowest before they exchange, and cuts
@@ -173,7 +223,9 @@ class TrainingConfig(BaseModel):
 
     model: str = "alexnet-cifar"
     data: str = "fashion-mnist"
-    images: PositiveInt = 61_440
+    images: PositiveInt | None = None
+    epochs: Annotated[float, Number, Field(gt=0, lt=1e9)] | None = None
+    steps: PositiveInt | None = None
     batch_size: PositiveInt | None = None
     global_batch_size: PositiveInt | None = None
     learning_rate: PositiveFloat = 0.1
@@ -184,7 +236,7 @@ class TrainingConfig(BaseModel):
     initial_weights: Literal["torch", "uniform"] = "torch"
     fc: Literal["fused", "torch"] = "fused"
     exchange: Annotated[ExchangeConfig, BeforeValidator(_method_alone)] = ExchangeConfig()
-    points: PositiveInt = 300
+    points: Points = 300
     evaluate_every: PositiveInt | None = None
     checkpoint_every: PositiveInt | None = None
     seed: Annotated[int, Number, Field(ge=0, lt=2**63)] = 0
@@ -204,6 +256,16 @@ class TrainingConfig(BaseModel):
         return _one_of(value, DATA)
 
     @model_validator(mode="after")
+    def _one_budget(self) -> Self:
+        given = [name for name in BUDGETS if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"{' and '.join(given)} exclude each other: keep one of them")
+        if not given:
+            # A default, which is not among the fields that are set: another budget may take its place.
+            object.__setattr__(self, "images", DEFAULT_IMAGES)
+        return self
+
+    @model_validator(mode="after")
     def _fields_agree(self) -> Self:
         if self.batch_size is not None and self.global_batch_size is not None:
             raise ValueError("batch_size and global_batch_size exclude each other: keep one of them")
@@ -221,13 +283,25 @@ class TrainingConfig(BaseModel):
             return self.global_batch_size
         return workers * (self.batch_size or DEFAULT_BATCH_SIZE)
 
-    def steps(self, workers: int) -> int:
-        """Steps of a run of `workers` workers; the last one takes what is left of `images`."""
-        return math.ceil(self.images / self.global_batch(workers))
+    def budget(self, workers: int, samples: int) -> Budget:
+        """How long a run of `workers` workers trains on a data set of so many `samples`.
 
-    def report_every(self, workers: int) -> int:
-        """Steps between two loss points, so that runs of any batch size have about `points` of them."""
-        return max(1, round(self.images / self.points / self.global_batch(workers)))
+        The images of `epochs` are rounded, to one at least. Where instances count, an epoch has all of them.
+        """
+        batch = self.global_batch(workers)
+        if self.steps is not None:
+            images = self.steps * batch
+        elif self.epochs is not None:
+            counted = self.augmentation.instances // self.augmentation.copies  # of each sample
+            images = max(1, round(self.epochs * samples * counted))
+        else:
+            images = self.images or DEFAULT_IMAGES
+        return Budget(images, batch, self.points)
+
+    def known_budget(self, workers: int) -> Budget | None:
+        """The same before the data set is loaded; None for epochs of the user's own, whose samples nobody knows."""
+        samples = SAMPLES.get(self.data)
+        return None if samples is None and self.epochs is not None else self.budget(workers, samples or 0)
 
 
 def _one_of(value: str, known: dict[str, bool]) -> str:

@@ -174,12 +174,13 @@ class Phases:
         """Add up the times up to the mark of that number."""
         if count < 1:
             return
-        self._timeline.wait(self._marks[count][1])
-        for (name, begun), (_, ended) in zip(self._marks[:count], self._marks[1 : count + 1], strict=True):
-            self._add(name, self._timeline.seconds(begun, ended))
-        for _, mark in self._marks[:count]:
-            self._timeline.release(mark)
-        del self._marks[:count]
+        timeline, marks = self._timeline, self._marks
+        timeline.wait(marks[count][1])
+        for place in range(count):
+            name, begun = marks[place]
+            self._add(name, timeline.seconds(begun, marks[place + 1][1]))
+            timeline.release(begun)
+        del marks[:count]
 
     def _add(self, name: str, seconds: float) -> None:
         self.totals[name] = self.totals.get(name, 0.0) + seconds

@@ -51,6 +51,7 @@ class Run:
             check_operators(cuda=self._on_gpu)
         torch.manual_seed(_seed_of(config.seed, comm.rank if config.exchange.start == "own" else 0))
         data = load(config.data)
+        self.budget = config.budget(comm.size, len(data))
         self._task = build(config, data)
         self._module = self._task.module.to(self.device)
         _lay_out(self._module)
@@ -72,6 +73,7 @@ class Run:
         if config.exchange.start == "shared":
             self.exchange.start()
         self._stream = Stream(len(data), config.seed, config.augmentation.instances)
+        self._copies = config.augmentation.copies
         self._augmentation = self._make_augmentation(data)
         self._batches = self._on_device(data)
         self._evaluator = self._make_evaluator() if config.evaluate_every else None
@@ -98,13 +100,13 @@ class Run:
     def step(self, step: int) -> None:
         """One step of all ranks; adds this rank's share of its loss, summed over images, to `loss_sum`."""
         self.phases.enter(COMPUTE)
-        rate = rate_of(self.config, step, self.comm.size)
+        rate = rate_of(self.config, step, self.budget.steps, self.comm.size)
         if rate != self._rate:
             set_rate(self._optimizer, rate)
             self._rate = rate
         combine = self.combines(step)
-        if self._captured and step < self._full_steps:
-            self._captured.run(step, self._full_steps, combine)
+        if self._captured and step < self.budget.full_steps:
+            self._captured.run(step, self.budget.full_steps, combine)
             if self.exchange.on_device:
                 return
         else:
@@ -113,7 +115,7 @@ class Run:
 
     def combines(self, step: int) -> bool:
         """Whether the weights are the same on every rank after this step."""
-        return (step + 1) % self.config.exchange.every == 0 or step + 1 == self.config.steps(self.comm.size)
+        return (step + 1) % self.config.exchange.every == 0 or step + 1 == self.budget.steps
 
     def evaluate(self, step: int) -> Quality:
         """The network after this step on the test set: where the weights differ by rank, that of their mean.
@@ -125,10 +127,6 @@ class Run:
             return self._evaluator()
         with averaged(self.flat, self._module, self.comm):
             return self._evaluator()
-
-    def images_after(self, step: int) -> int:
-        """Images that all ranks together have seen when this step is done."""
-        return min((step + 1) * self.config.global_batch(self.comm.size), self.config.images)
 
     def state(self) -> dict[str, Any]:
         """What this rank needs to go on after a step: tensors of its own, by name."""
@@ -154,18 +152,19 @@ class Run:
         """Tells apart runs whose checkpoints do not fit each other."""
         settings = self.config.model_dump_json(exclude={"checkpoint_every"})
         lie = f"{len(self.flat)} {self.flat.orders} {len(velocities(self._optimizer))}"
-        return hashlib.sha256(f"{settings} {self.comm.size} {lie}".encode()).hexdigest()
+        return hashlib.sha256(f"{settings} {self.comm.size} {self.budget.images} {lie}".encode()).hexdigest()
 
     def effective(self) -> dict[str, Any]:
         """What the engine made of the settings, for the record."""
-        config, ranks = self.config, self.comm.size
         return {
             **describe(self.device),
             "threads": torch.get_num_threads(),
             "cores": sorted(os.sched_getaffinity(0)),
             "parameters": len(self.flat),
-            "global_batch": config.global_batch(ranks),
-            "steps": config.steps(ranks),
+            "global_batch": self.budget.batch,
+            **({"instances": self.budget.batch * self._copies} if self._copies > 1 else {}),
+            "images": self.budget.images,
+            "steps": self.budget.steps,
             "exchange": self._exchange_in_words(),
             **self._curve_in_words(),
             "messages": self.exchange.staging,
@@ -182,33 +181,28 @@ class Run:
         if not len(positions):
             self.flat.gradients.zero_()
             return
-        batch = self.config.global_batch(self.comm.size)
-        module = self._fast if step < self._full_steps else self._module
+        module = self._fast if step < self.budget.full_steps else self._module
         inputs, targets = self._batches.get(self._stream.at(positions))
         if self._augmentation:
             inputs = self._augmentation(inputs, torch.from_numpy(positions).to(self.device))
-        self._learn(module, inputs, targets, min(batch, self.config.images - step * batch))
+        self._learn(module, inputs, targets, self.budget.images_after(step) - self.budget.images_after(step - 1))
 
     def _learn(self, module: nn.Module, inputs: Tensor, targets: Tensor, images: int) -> None:
-        """Gradients of a share of a step of `images` images.
+        """Gradients of a share of a step of `images` images, each of which is computed in so many copies.
 
-        The share's loss is scaled by ranks / images of the step: the mean over ranks is then the gradient of the mean
-        loss over all of the step's images, also where the shares are not equal.
+        The share's loss is scaled by ranks / copies of the step's images: the mean over ranks is then the gradient of
+        the mean loss over all of them, also where the shares are not equal. An image's loss is the mean of its copies'.
         """
         with casting(self.precision, self.device):
             loss = self._task.loss_sum(module(inputs), targets)
-        self.flat.compute_gradients(loss, torch.full_like(loss, self.comm.size / images))
-        self.loss_sum += loss.detach()
+        self.flat.compute_gradients(loss, torch.full_like(loss, self.comm.size / (images * self._copies)))
+        self.loss_sum += loss.detach() if self._copies == 1 else loss.detach() / self._copies
 
     def _positions(self, step: int) -> NDArray[np.int64]:
-        """Where in the run's stream of images this rank's share of a step lies."""
-        batch = self.config.global_batch(self.comm.size)
-        start, stop = step * batch, min((step + 1) * batch, self.config.images)
-        return np.arange(*share(start, stop, self.comm.rank, self.comm.size))
-
-    @property
-    def _full_steps(self) -> int:
-        return self.config.images // self.config.global_batch(self.comm.size)
+        """Where in the run's stream of samples, or of their instances, this rank's share of a step lies."""
+        start, stop = self.budget.images_after(step - 1), self.budget.images_after(step)
+        first, end = share(start, stop, self.comm.rank, self.comm.size)
+        return np.arange(first * self._copies, end * self._copies)
 
     def _on_device(self, data: DataSet) -> Batches:
         return ResidentBatches(data, self.device) if self._on_gpu else HostBatches(data)
@@ -226,9 +220,9 @@ class Run:
 
     def _make_captured(self) -> CapturedSteps | None:
         """Full steps on a GPU as a graph, with the exchange where that stays on the GPU."""
-        resident, batch = self._batches, self.config.global_batch(self.comm.size)
-        local = len(range(*share(0, batch, self.comm.rank, self.comm.size)))
-        if not isinstance(resident, ResidentBatches) or not self._full_steps or batch < self.comm.size:
+        resident, batch = self._batches, self.budget.batch
+        local = len(range(*share(0, batch, self.comm.rank, self.comm.size))) * self._copies
+        if not isinstance(resident, ResidentBatches) or not self.budget.full_steps or batch < self.comm.size:
             return None
         if self.phases.detailed and self.exchange.overlapped:
             return None  # a graph cannot be cut while buckets are on their way

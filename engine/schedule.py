@@ -7,8 +7,8 @@ import math
 from engine.config import TrainingConfig
 
 
-def rate_of(config: TrainingConfig, step: int, workers: int) -> float:
-    """The rate at step number `step`, from 0, of a run of `workers` workers.
+def rate_of(config: TrainingConfig, step: int, steps: int, workers: int) -> float:
+    """The rate at step number `step`, from 0, of `steps` in all, of a run of `workers` workers.
 
     The peak is `learning_rate`, times the workers with `linear_scaling` (Goyal et al., Accurate, large minibatch SGD,
     2017). Over the first `warm_up` of the run the rate rises in a straight line to the peak, which its last step has.
@@ -17,7 +17,6 @@ def rate_of(config: TrainingConfig, step: int, workers: int) -> float:
     """
     schedule = config.schedule
     peak = config.learning_rate * (workers if schedule.linear_scaling else 1)
-    steps = config.steps(workers)
     rising = round(schedule.warm_up * steps)
     if step < rising:
         return peak * (step + 1) / rising

@@ -82,8 +82,8 @@ class _Loop:
     ) -> None:
         self._trial, self._run, self._report, self._stop_asked = trial, run, report, stop_asked
         self._checkpoints = checkpoints
-        self._steps = run.config.steps(run.comm.size)
-        self._every = run.config.report_every(run.comm.size)
+        self._steps = run.budget.steps
+        self._every = run.budget.report_every
         self._first = moment.step
         self._reports = [*moment.reports]
         self._meet = Meeting(run.comm, run.device, run.phases)
@@ -94,11 +94,11 @@ class _Loop:
     def to_the_end(self) -> None:
         """Step, report, and say how it ended."""
         run = self._run
-        reported = run.images_after(self._first - 1)
+        reported = run.budget.images_after(self._first - 1)
         checked = reported
         for step in range(self._first, self._steps):
             run.step(step)
-            images = run.images_after(step)
+            images = run.budget.images_after(step)
             at_point = (step + 1) % self._every == 0 or step + 1 == self._steps
             if at_point:
                 window = self._agree(run.loss_sum, images - reported)
@@ -117,7 +117,7 @@ class _Loop:
                 if self._checkpoints and _passed(checked, images, run.config.checkpoint_every):
                     checked = images
                     self._save(step + 1)
-        self._end("completed", self._steps, run.config.images)
+        self._end("completed", self._steps, run.budget.images)
 
     def _agree(self, loss_sum: Tensor, images: int) -> _Window:
         self._meet()
@@ -134,7 +134,7 @@ class _Loop:
         every, last = self._run.config.evaluate_every, step + 1 == self._steps
         if every is None:
             return False
-        return last or _passed(self._run.images_after(step - 1), self._run.images_after(step), every)
+        return last or _passed(self._run.budget.images_after(step - 1), self._run.budget.images_after(step), every)
 
     def _evaluate(self, step: int, images: int) -> None:
         run = self._run

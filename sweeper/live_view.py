@@ -243,7 +243,7 @@ def _table(first: str, *others: str) -> Table:
 
 
 def _done(point: LossPoint, trial: TrialRecord) -> str:
-    """The part of a trial's images that it has seen; of a command, whose end nobody knows, its steps."""
-    if "images" in trial.config:
-        return f"{(point.images or 0) / trial.config['images']:.0%}"
+    """The part of a trial's images that it has seen; where nobody knows its end, as of a command, its steps."""
+    if whole := trial.whole_images:
+        return f"{(point.images or 0) / whole:.0%}"
     return f"step {point.step}"

@@ -69,10 +69,9 @@ def make_exchange(
 ) -> Exchange:
     """The exchange by a method of `chosen_method`'s; no weights are sent before `start`. Collective over `comm`.
 
-    One rank has nothing to exchange, by any method.
-    `overlap` says whether gradients are sent in buckets while others are computed: "auto" where there are more than
-    `bucket_bytes` of them and `method` is MPI's all-reduce; NCCL's buckets, whose gain nobody has measured yet, have to
-    be asked for. `direct` is `Staging`'s.
+    One rank has nothing to exchange, by any method. `overlap` says whether gradients are sent in buckets while others
+    are computed: "auto" where there are more than `bucket_bytes` of them and `method` is MPI's all-reduce; NCCL's
+    buckets, whose gain nobody has measured yet, have to be asked for. `direct` is `Staging`'s.
 
     Raises:
         ExchangeError: NCCL is asked for, and ranks share a GPU or have none; or overlapping, which `method` does not.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -25,6 +25,7 @@ from engine.models.vgg import DEPTHS, Vgg
 
 __all__ = ["AlexNetCifar", "ModelError", "Neuron", "Task", "build", "correct", "make_network"]
 
+_NORMALISATIONS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm, nn.GroupNorm, nn.LayerNorm)
 UNIFORM_BOUND = 0.05  # report 7: larger initial weights made the gradients explode
 
 
@@ -70,9 +71,15 @@ def build(config: TrainingConfig, data: DataSet) -> Task:
     task = _own_task(config, data) if is_factory(config.model) else _known_task(config, data)
     if config.initial_weights == "uniform":
         with torch.no_grad():
-            for parameter in task.module.parameters():
+            for parameter in _not_of_normalisation(task.module):
                 parameter.uniform_(-UNIFORM_BOUND, UNIFORM_BOUND)
     return task
+
+
+def _not_of_normalisation(module: nn.Module) -> Iterator[nn.Parameter]:
+    """The parameters but for the scales and shifts of normalisation, which begin as 1 and 0."""
+    kept = {id(own) for part in module.modules() if isinstance(part, _NORMALISATIONS) for own in part.parameters(False)}
+    return (parameter for parameter in module.parameters() if id(parameter) not in kept)
 
 
 def make_network(name: str, sample_shape: tuple[int, ...], classes: int, fc: Fc = "torch") -> nn.Module:

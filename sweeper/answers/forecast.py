@@ -95,7 +95,7 @@ def _prediction(one: Prediction) -> dict[str, Any]:
         **_with_interval("seconds", one.seconds),
         **_with_interval("seconds_per_step", one.step_seconds),
         "steps": one.setting.steps(one.workers),
-        "images": one.setting.images,
+        "images": one.setting.images_of(one.workers),
         **_with_interval("dollars", one.dollars),
         **_with_interval("area_dollars", one.area_dollars),
     }

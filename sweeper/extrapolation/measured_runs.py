@@ -26,7 +26,8 @@ class Setting:
     """Parameters without workers and seed; the batch is that of a worker (`batch_size`) or of all of them.
 
     Settings of one `curve` differ in their curves by global batch and rate only, settings of one `time` in the time of
-    their steps by workers and batch only.
+    their steps by workers and batch only. A run sees so many `images`, or with `own_steps` takes so many steps,
+    whatever its global batch.
     """
 
     values: tuple[tuple[str, Any], ...]
@@ -37,6 +38,7 @@ class Setting:
     curve: Hashable = ""
     time: Hashable = ""
     method: str = "auto"
+    own_steps: int | None = None
 
     def global_batch(self, workers: int) -> int:
         """Images of all workers per step."""
@@ -48,11 +50,16 @@ class Setting:
 
     def steps(self, workers: int) -> int:
         """Steps of a run; the last one takes what is left."""
-        return math.ceil(self.images / self.global_batch(workers))
+        return self.own_steps or math.ceil(self.images / self.global_batch(workers))
+
+    def images_of(self, workers: int) -> int:
+        """Images of a run."""
+        return self.own_steps * self.global_batch(workers) if self.own_steps else self.images
 
     def can_run(self, workers: int) -> bool:
         """Whether every worker has an image in each step, and the run has one step at least."""
-        return workers <= self.global_batch(workers) <= self.images
+        whole = self.global_batch(workers)
+        return workers <= whole and (bool(self.own_steps) or whole <= self.images)
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,8 @@ def runs_of(sweep: SweepRecord, trials: Sequence[TrialRecord]) -> list[Run]:
         found = ["trial is a command; use the engine's own training"]
         if "command" not in trial.config:
             found = sharing_faults(trial.config)
+            if trial.whole_images is None:
+                found.append(f"trial.epochs of data {trial.config['data']} are images that nobody knows; use images")
         faults |= dict.fromkeys(found)
         if not found:
             runs.append(_run(trial))
@@ -130,15 +139,18 @@ def _run(trial: TrialRecord) -> Run:
     config = planned.config
     assert isinstance(config, TrainingConfig)
     decides = effective(config, trial.workers)
+    budget = config.known_budget(trial.workers)
+    assert budget
     setting = Setting(
         values=tuple((name, value) for name, value in trial.parameters.items() if name not in (WORKERS, SEED)),
         batch_size=None if config.global_batch_size is not None else config.global_batch(1),
         global_batch_size=config.global_batch_size,
         learning_rate=config.learning_rate,
-        images=config.images,
+        images=0 if config.steps else budget.images,
         curve=without(decides, _NOT_OF_THE_CURVE),
         time=without(decides, _NOT_OF_THE_TIME),
         method=config.exchange.method,
+        own_steps=config.steps,
     )
     return Run(
         setting=setting,

@@ -105,7 +105,7 @@ class Curves:
         if area.value < so_far:  # losses are at least zero: the whole area is no smaller
             area = Estimate(so_far, area.reach)
         chance = losses.healthy if self._threshold is None else losses.chance_at_most(self._threshold)
-        return PredictedCurve(area, area * (setting.images / steps), losses.lowest, chance, measured=False)
+        return PredictedCurve(area, area * (setting.images_of(workers) / steps), losses.lowest, chance, measured=False)
 
 
 def _diverged(runs: Iterable[Run]) -> bool:

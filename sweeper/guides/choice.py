@@ -62,7 +62,7 @@ def _pruning_guide(
     if prune.method in BY_LOSS:
         from sweeper.guides.loss_guide import LossGuide  # loads Optuna
 
-        images = {trial.id: trial.config["images"] for trial in trials if "images" in trial.config}
+        images = {trial.id: whole for trial in trials if (whole := trial.whole_images)}
         return LossGuide(prune.method, parameters, stored_axis(sweep.over), sweep.group_by, curve_of, images)
     objective = (sweep.threshold, sweep.over, sweep.group_by, prune.floor)
     if prune.method == "area":

@@ -7,7 +7,7 @@ from contextlib import suppress
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from engine.config import TrainingConfig
+from engine.config import BATCH_SIZES, BUDGETS, TrainingConfig
 from sweeper.errors import SpecError
 from sweeper.guides.base import Guide, GuideAround
 from sweeper.guides.samplers.objective import objective_values
@@ -16,7 +16,8 @@ from sweeper.plan import trials_at
 from sweeper.plan.trial import TrialSpec
 from sweeper.ranking import Candidate, Key, group_key
 from sweeper.ranking.cost import over_dollars, stored_axis
-from sweeper.spec import DOLLARS, SweepSpec
+from sweeper.spec import DOLLARS, SweepSpec, replace_field
+from sweeper.spec.axes import WORKERS
 from sweeper.spec.repeats import planned_seeds
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 Values: TypeAlias = tuple[Any, ...]
 
+_OF_LENGTH = (*BATCH_SIZES, *BUDGETS)  # fields on which the images of a run depend
 _TRIES = 3  # of the study, at a point that is not there yet and can be trained
 
 
@@ -114,6 +116,12 @@ class ProposingGuide(GuideAround):
         return values
 
     def _images(self, candidate: Candidate) -> int | None:
-        """Images of a whole run, where the trial is none of a command."""
+        """Images of a whole run; None where that is not known, for example of a command."""
         trial = self._spec.trial
-        return candidate.parameters.get("images", trial.images) if isinstance(trial, TrainingConfig) else None
+        if not isinstance(trial, TrainingConfig):
+            return None
+        if trial.images is not None and not candidate.parameters.keys() & set(BUDGETS):
+            return trial.images
+        lengths = {name: candidate.parameters[name] for name in _OF_LENGTH if name in candidate.parameters}
+        budget = replace_field(trial, lengths).known_budget(candidate.parameters[WORKERS])
+        return budget.images if budget else None

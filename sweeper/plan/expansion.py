@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
+from engine.budget import Budget
 from engine.config import AugmentationConfig, ScheduleConfig, TrainingConfig
 from sweeper.errors import SpecError
 from sweeper.plan.trial import TrialSpec
@@ -29,12 +30,14 @@ _KEY_LENGTH = 12
 # What trials were before a field gave the choice: with these values they keep the keys that stores hold.
 _BEFORE_THE_CHOICE: dict[str, Any] = {
     "fc": "torch",
+    "epochs": None,
+    "steps": None,
     "exchange.every": 1,
     "exchange.start": "shared",
     "exchange.overlap": "auto",
     "schedule": ScheduleConfig().model_dump(mode="json"),
     "precision": "tf32",
-    "augmentation": AugmentationConfig().model_dump(mode="json"),
+    "augmentation": AugmentationConfig().model_dump(mode="json", exclude={"batch"}),
     "evaluate_every": None,
     "checkpoint_every": None,
     "compile": False,
@@ -112,6 +115,9 @@ def effective(config: TrainingConfig | CommandConfig, workers: int) -> dict[str,
         "global_batch_size": config.global_batch(workers),
         "batch_size": None,
     }
+    augmentation = found["augmentation"]
+    if augmentation["instances"] == 1 or augmentation["batch"] == "instances":
+        del augmentation["batch"]
     for path, value in _BEFORE_THE_CHOICE.items():
         *parents, leaf = path.split(".")
         place: dict[str, Any] = found
@@ -192,15 +198,27 @@ def _check_size(spec: SweepSpec) -> None:
 
 
 def _check_images(planned: Iterable[TrialSpec]) -> None:
-    trials = [(trial.workers, trial.config) for trial in planned if isinstance(trial.config, TrainingConfig)]
-    if not trials:
+    budgets = [
+        (budget, trial.workers, trial.config)
+        for trial in planned
+        if isinstance(trial.config, TrainingConfig) and (budget := trial.config.known_budget(trial.workers))
+    ]
+    if not budgets:
         return
-    workers, worst = max(trials, key=lambda trial: Fraction(trial[1].global_batch(trial[0]), trial[1].images))
-    largest = worst.global_batch(workers)
-    if worst.images < largest:
+    worst, workers, config = max(budgets, key=lambda one: Fraction(one[0].batch, one[0].images))
+    if worst.images < worst.batch:
+        given = f"trial.images: {worst.images} is"
+        if config.epochs is not None:
+            given = f"trial.epochs: {config.epochs:g} of data {config.data} are {worst.images} images,"
         raise SpecError(
             [
-                f"trial.images: {worst.images} is too small for one step of the largest global batch, {largest} "
-                f"(workers {workers}); raise it to at least {largest}, or remove that batch size or worker count"
+                f"{given} too small for one step of the largest global batch, {worst.batch} "
+                f"(workers {workers}); raise it to at least {_at_least(worst, config)}, or remove that batch size or "
+                "worker count"
             ]
         )
+
+
+def _at_least(worst: Budget, config: TrainingConfig) -> str:
+    """The smallest budget of the same kind that has a whole step."""
+    return f"{worst.batch}" if config.epochs is None else f"{config.epochs * worst.batch / worst.images:.3g}"

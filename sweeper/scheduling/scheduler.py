@@ -270,7 +270,8 @@ class Scheduler:
                 self._launch_failures.worked(trial.workers)
                 startup_s = max(0.0, happened.elapsed_s - event.setup_seconds)
                 self._store.attempts.start(trial.id, trial.attempt, startup_s, event.setup_seconds, event.effective)
-                self._guide.begin(trial.id, event.effective.get("steps"), trial.config.get("images"))
+                images = event.effective.get("images") or trial.whole_images
+                self._guide.begin(trial.id, event.effective.get("steps"), images)
             case Point():
                 point = LossPoint(event.step, event.images, event.seconds, event.loss)
                 running.points.append(point)

@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from engine.config import Number, PositiveFloat, PositiveInt, TrainingConfig
+from engine.config import BATCH_SIZES, BUDGETS, Number, PositiveFloat, PositiveInt, TrainingConfig
 from sweeper.errors import SpecError
 from sweeper.spec.axes import SEED, WORKERS, Range, Scalar, expand, parse_axis
 from sweeper.spec.command import CommandConfig, command_faults
@@ -270,8 +270,9 @@ class SweepSpec(_Strict):
 
     def _training_faults(self, trial: TrainingConfig) -> list[str]:
         problems: list[str] = []
-        if {"batch_size", "global_batch_size"} <= set(self.swept):
-            problems.append("space: batch_size and global_batch_size exclude each other; keep one of them")
+        for alternatives in (BATCH_SIZES, BUDGETS):
+            if len(swept := [name for name in alternatives if name in self.swept]) > 1:
+                problems.append(f"space: {' and '.join(swept)} exclude each other; keep one of them")
         if "cuda" in (trial.device, *self.axes_of("device")) and not self.resources.gpus_per_worker:
             problems.append("resources.gpus_per_worker: 0 and device cuda exclude each other; give at least 1")
         return problems
@@ -310,12 +311,13 @@ def replace_field(
 ) -> TrainingConfig:
     """`config` with fields changed, nested ones by dotted path; raises pydantic's ValidationError.
 
-    A swept batch size replaces the other way of giving it.
+    A swept batch size, or length of the run, replaces the other ways of giving it.
     """
     written = config.model_dump(exclude_unset=True)
-    for one, other in (("batch_size", "global_batch_size"), ("global_batch_size", "batch_size")):
-        if one in changes:
-            written.pop(other, None)
+    for alternatives in (BATCH_SIZES, BUDGETS):
+        if changes.keys() & set(alternatives):
+            for name in alternatives:
+                written.pop(name, None)
     for name, value in changes.items():
         *parents, leaf = name.split(".")
         place = written

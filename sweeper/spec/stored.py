@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,6 +10,27 @@ from typing import Any
 from sweeper.spec.models import Limits, Prune, Resources, SweepSpec, prune_by_name
 from sweeper.spec.repeats import Race, Repeats, repeats_by_name
 from sweeper.spec.search import Search, search_by_name
+
+
+def config_as_meant(written: dict[str, Any], swept: Container[str] = ()) -> dict[str, Any]:
+    """A trial's settings in today's words, as whichever version wrote them meant them; `swept` are further fields.
+
+    Settings are stored with all their defaults. Those without `augmentation.batch` are from a time when every instance
+    of a sample counted as an image.
+    """
+    augmentation = written.get("augmentation")
+    if not isinstance(augmentation, dict) or "batch" in augmentation:
+        return written
+    if augmentation.get("instances", 1) == 1 and "augmentation.instances" not in swept:
+        return written
+    return {**written, "augmentation": {**augmentation, "batch": "instances"}}
+
+
+def spec_as_meant(written: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The same for a whole spec; None for an import."""
+    if not written or not isinstance(trial := written.get("trial"), dict):
+        return written
+    return {**written, "trial": config_as_meant(trial, written.get("space") or ())}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from engine.config import TrainingConfig
 from sweeper.plan.sweep_state import SweepState, sweep_state
 from sweeper.plan.trial import TrialSpec, TrialState
 from sweeper.ranking import Candidate
@@ -133,6 +134,15 @@ class TrialRecord:
     def area_is_bound(self) -> bool:
         """Whether its areas are lower bounds, for it ended early."""
         return self.state.ended_early and self.area_steps is not None
+
+    @property
+    def whole_images(self) -> int | None:
+        """Images that it sees if it runs to its end; None where that is not known, for example of a command."""
+        if "command" in self.config or self.config.get("images"):
+            return self.config.get("images")
+        config = self.planned.config
+        budget = config.known_budget(self.workers) if isinstance(config, TrainingConfig) else None
+        return budget.images if budget else None
 
     def steps_of(self, attempt: AttemptRecord) -> int | None:
         """Steps that an attempt has trained; None where another came after it."""

@@ -15,6 +15,7 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
 from sweeper.ranking.curve import LossPoint
 from sweeper.spec import StoredSpec
+from sweeper.spec.stored import config_as_meant, spec_as_meant
 from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, SweepRecord, TrialRecord
 
 # Digits as zeros, all else as spaces: so many in a row may be a whole number beyond 64 bits, which orjson has not.
@@ -29,7 +30,7 @@ def sweep_record(row: RowMapping, states: Mapping[TrialState, int], begun: int, 
         id=row["id"],
         name=row["name"],
         origin=row["origin"],
-        spec=StoredSpec(row["spec"]),
+        spec=StoredSpec(spec_as_meant(row["spec"])),
         threshold=row["threshold"],
         over=row["over"],
         group_by=tuple(row["group_by"]),
@@ -42,11 +43,15 @@ def sweep_record(row: RowMapping, states: Mapping[TrialState, int], begun: int, 
 
 
 def trial_record(row: RowMapping) -> TrialRecord:
-    """A trial; the columns are the record's fields, but for the state's type and a last loss that is not a number."""
+    """A trial; the columns are the record's fields.
+
+    But for the state's type, a last loss that is not a number, and settings in today's words.
+    """
     final_loss = row["final_loss"]
     if final_loss is None and row["points"]:
         final_loss = math.nan  # SQLite has no NaN and keeps it as NULL
-    return TrialRecord(**{**row, "state": TrialState(row["state"]), "final_loss": final_loss})
+    config = config_as_meant(row["config"])
+    return TrialRecord(**{**row, "state": TrialState(row["state"]), "final_loss": final_loss, "config": config})
 
 
 def candidates(found: Sequence[Sequence[Any]]) -> list[Candidate]:

@@ -62,6 +62,19 @@ def test_an_old_sweep_is_ranked_and_goes_on(store: Store) -> None:
     store.close()
 
 
+def test_instances_of_an_earlier_version_go_on_as_they_began(tmp_path: Path) -> None:
+    dump = (KEPT / "0005.sql").read_text().replace('"instances": 1}', '"instances": 4}')
+    with sqlite3.connect(tmp_path / "sweeper.db") as connection:
+        connection.executescript(dump)
+    store = open_store(f"sqlite:///{tmp_path / 'sweeper.db'}")
+    (sweep,) = store.sweeps.all()
+    assert sweep.spec.whole().trial.augmentation.batch == "instances"  # type: ignore[union-attr]
+    for trial in store.trials.of(sweep.id):
+        assert trial.config["augmentation"]["batch"] == "instances"
+        assert trial.planned.config.augmentation.copies == 1  # type: ignore[union-attr]
+    store.close()
+
+
 def test_its_trials_are_those_that_its_spec_gives_today(store: Store) -> None:
     (sweep,) = store.sweeps.all()
     keys = [trial.key for trial in plan(parse_spec(sweep.spec.written))]

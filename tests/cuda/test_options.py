@@ -48,7 +48,14 @@ def losses(events: list[Any]) -> list[float]:
     return [event.loss for event in events if isinstance(event, Point)]
 
 
-@pytest.mark.parametrize("augmentation", [{"flip": True, "shift": 4, "cutout": 8}, {"instances": 4, "shift": 2}])
+@pytest.mark.parametrize(
+    "augmentation",
+    [
+        {"flip": True, "shift": 4, "cutout": 8},
+        {"instances": 4, "shift": 2},
+        {"instances": 4, "shift": 2, "batch": "instances"},
+    ],
+)
 @pytest.mark.parametrize("precision", ["float32", "bf16"])
 def test_pictures_are_augmented_as_on_the_cpu(augmentation: dict[str, Any], precision: str) -> None:
     settings = {**PICTURES, "augmentation": augmentation, "precision": precision}

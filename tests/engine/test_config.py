@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from engine.config import DATA, DEFAULT_BATCH_SIZE, MODELS, ExchangeConfig, TrainingConfig
+from engine.budget import Budget
+from engine.config import DATA, DEFAULT_BATCH_SIZE, MODELS, SAMPLES, ExchangeConfig, TrainingConfig
 
 
 def test_the_batch_size_is_a_workers_and_the_global_one_everybodys() -> None:
@@ -22,9 +23,49 @@ def test_the_batch_size_is_a_workers_and_the_global_one_everybodys() -> None:
 
 
 def test_the_last_step_takes_what_is_left() -> None:
-    assert TrainingConfig(images=100, global_batch_size=30).steps(1) == 4
-    assert TrainingConfig(images=90, batch_size=30).steps(1) == 3
-    assert TrainingConfig(images=10, batch_size=30).steps(2) == 1
+    assert TrainingConfig(images=100, global_batch_size=30).budget(1, 0).steps == 4
+    assert TrainingConfig(images=90, batch_size=30).budget(1, 0).steps == 3
+    assert TrainingConfig(images=10, batch_size=30).budget(2, 0).steps == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "images", "steps", "full_steps"),
+    [
+        ({}, 61_440, 240, 240),
+        ({"images": 1_000}, 1_000, 4, 3),
+        ({"epochs": 2}, 3_000, 12, 11),
+        ({"epochs": 0.5}, 750, 3, 2),
+        ({"epochs": 1e-9}, 1, 1, 0),
+        ({"steps": 7}, 7 * 256, 7, 7),
+        ({"steps": 7, "global_batch_size": 10}, 70, 7, 7),
+    ],
+)
+def test_a_budget_is_of_images_epochs_or_steps(
+    fields: dict[str, Any], images: int, steps: int, full_steps: int
+) -> None:
+    budget = TrainingConfig(**fields).budget(2, 1_500)
+    assert (budget.images, budget.steps, budget.full_steps) == (images, steps, full_steps)
+    assert budget.images_after(budget.steps - 1) == images
+    assert budget.images_after(0) == min(budget.batch, images)
+
+
+def test_a_budget_is_known_before_the_data_are() -> None:
+    for data, samples in SAMPLES.items():
+        budget = TrainingConfig(model="mine:net", data=data, epochs=3).known_budget(1)
+        assert budget
+        assert budget.images == 3 * samples
+    assert SAMPLES.keys() == DATA.keys()
+    assert TrainingConfig(data="mine:pictures", epochs=3).known_budget(1) is None
+    assert TrainingConfig(data="mine:pictures", steps=3).known_budget(2) == Budget(768, 256, 300)
+
+
+def test_one_budget_takes_the_place_of_the_default_only() -> None:
+    assert "images" not in TrainingConfig().model_fields_set
+    assert (TrainingConfig(epochs=1).images, TrainingConfig(steps=1).images) == (None, None)
+
+
+def test_all_points_are_one_a_step() -> None:
+    assert TrainingConfig(images=10**9, points="all").budget(1, 0).report_every == 1
 
 
 @given(st.integers(1, 10**6), st.integers(1, 4096), st.integers(1, 8), st.integers(1, 1000))
@@ -32,7 +73,8 @@ def test_runs_of_any_batch_size_have_about_as_many_points(
     images: int, batch_size: int, workers: int, points: int
 ) -> None:
     config = TrainingConfig(images=images, batch_size=batch_size, points=points)
-    steps, every = config.steps(workers), config.report_every(workers)
+    budget = config.budget(workers, 0)
+    steps, every = budget.steps, budget.report_every
     assert every >= 1
     reported = math.ceil(steps / every)
     assert min(steps, 0.7 * points) - 1 <= reported <= 1.5 * points + 1
@@ -55,6 +97,12 @@ def test_runs_of_any_batch_size_have_about_as_many_points(
         ({"evaluate_every": 0}, "greater than 0"),
         ({"data": "imagenet"}, "known are fashion-mnist, cifar10, digits, synthetic, synthetic-224"),
         ({"images": True}, "expected a number"),
+        ({"images": 10, "epochs": 1}, "images and epochs exclude each other: keep one of them"),
+        ({"images": 10, "epochs": 1, "steps": 2}, "images and epochs and steps exclude each other"),
+        ({"epochs": 0}, "greater than 0"),
+        ({"epochs": math.inf}, "less than"),
+        ({"steps": 1.5}, "fractional"),
+        ({"points": "each"}, "is no number of points; give a whole number, or all"),
         ({"momentum": 1}, "less than 1"),
         ({"learning_rate": math.inf}, "finite"),
         ({"weight_decay": math.nan}, "greater than or equal to 0|finite"),

@@ -15,7 +15,7 @@ def rates(workers: int = 1, **schedule: Any) -> list[float]:
     """Of a run of eight steps whose peak is 0.8."""
     settings = {"images": 80, "global_batch_size": 10, "learning_rate": 0.8, "schedule": schedule}
     config = TrainingConfig.model_validate(settings)
-    return [rate_of(config, step, workers) for step in range(8)]
+    return [rate_of(config, step, config.budget(workers, 0).steps, workers) for step in range(8)]
 
 
 def test_a_constant_rate_is_the_given_one_to_the_last_bit() -> None:

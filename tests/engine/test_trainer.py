@@ -117,6 +117,24 @@ def test_there_are_about_as_many_points_as_asked_for(images: int, batch_size: in
     assert all(point.images == min(point.step * batch_size, images) for point in found)
 
 
+@pytest.mark.parametrize(
+    ("budget", "images", "steps"),
+    [({"epochs": 0.01}, 102, 11), ({"epochs": 1.5}, 15_360, 1_536), ({"steps": 7}, 70, 7)],
+)
+def test_a_budget_may_be_of_epochs_or_steps(budget: dict[str, object], images: int, steps: int) -> None:
+    started, points, ended = run({**NEURON, **budget, "batch_size": 10, "points": "all"})
+    assert (ended.images, ended.steps, len(points)) == (images, steps, steps)
+    assert (started.effective["images"], started.effective["steps"]) == (images, steps)
+
+
+def test_equal_budgets_have_equal_curves() -> None:
+    of_images, of_steps, of_epochs = (
+        [(point.step, point.images, point.loss) for point in run({**NEURON, **budget, "batch_size": 128})[1]]
+        for budget in ({"images": 10_240}, {"steps": 80}, {"epochs": 1})
+    )
+    assert of_images == of_steps == of_epochs
+
+
 def test_a_point_is_the_mean_over_its_images_whatever_the_windows() -> None:
     settings: dict[str, object] = {**NEURON, "images": 95, "batch_size": 10}
     each = run({**settings, "points": 100})[1]

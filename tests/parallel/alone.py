@@ -22,9 +22,9 @@ def losses_of_steps(config: TrainingConfig, workers: int) -> list[float]:
         momentum=config.momentum,
         weight_decay=config.weight_decay,
     )
-    stream, losses = Stream(len(data), config.seed), []
-    for start in range(0, config.images, config.global_batch(workers)):
-        stop = min(start + config.global_batch(workers), config.images)
+    stream, losses, budget = Stream(len(data), config.seed), [], config.budget(workers, len(data))
+    for start in range(0, budget.images, budget.batch):
+        stop = min(start + budget.batch, budget.images)
         indices = stream.indices(start, stop)
         inputs, targets = torch.from_numpy(data.inputs[indices]), torch.from_numpy(data.targets[indices])
         if data.std:
@@ -40,8 +40,9 @@ def losses_of_steps(config: TrainingConfig, workers: int) -> list[float]:
 
 def losses_of_points(config: TrainingConfig, workers: int) -> list[float]:
     """Mean loss over the images of each loss point."""
-    batch, every = config.global_batch(workers), config.report_every(workers)
+    budget = config.budget(workers, len(load(config.data)))
+    batch, every = budget.batch, budget.report_every
     steps = losses_of_steps(config, workers)
-    counts = [min(batch, config.images - step * batch) for step in range(len(steps))]
+    counts = [min(batch, budget.images - step * batch) for step in range(len(steps))]
     windows = range(0, len(steps), every)
     return [float(np.average(steps[i : i + every], weights=counts[i : i + every])) for i in windows]

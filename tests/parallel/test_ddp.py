@@ -65,7 +65,7 @@ def losses_of_ddp(config: TrainingConfig, group: ProcessGroup) -> list[float]:
     stream, losses = Stream(len(data), config.seed), []
     mean, std = (torch.tensor(values).view(1, -1, 1, 1) for values in (data.mean, data.std))
     batch = config.global_batch(WORLD.size)
-    for start in range(0, config.images, batch):
+    for start in range(0, config.budget(WORLD.size, len(data)).images, batch):
         indices = stream.indices(*share(start, start + batch, WORLD.rank, WORLD.size))
         pictures = (torch.from_numpy(data.inputs[indices]).float() / 255 - mean) / std
         optimizer.zero_grad()

@@ -61,13 +61,17 @@ def points_of(
         pytest.param({**NEURON, "images": 12, "global_batch_size": 1}, id="fewer images than ranks"),
         pytest.param({**NEURON, "images": 400, "batch_size": 5, "momentum": 0.9, "weight_decay": 0.01}, id="momentum"),
         pytest.param({**PICTURES, "images": 70, "global_batch_size": 16}, id="pictures"),
+        pytest.param({**PICTURES, "epochs": 0.03, "global_batch_size": 16}, id="epochs"),
+        pytest.param({**NEURON, "steps": 7, "batch_size": 3, "points": "all"}, id="steps"),
     ],
 )
 def test_losses_are_those_of_a_single_process(settings: dict[str, object], average: str) -> None:
     config = TrainingConfig.model_validate({**settings, "exchange": {"average": average}, "seed": 3})
     points, ended = points_of(config)
     if ended is not None:
-        assert (ended.outcome, ended.images, ended.steps) == ("completed", config.images, config.steps(WORLD.size))
+        budget = config.known_budget(WORLD.size)
+        assert budget
+        assert (ended.outcome, ended.images, ended.steps) == ("completed", budget.images, budget.steps)
         assert [point.loss for point in points] == pytest.approx(losses_of_points(config, WORLD.size), rel=2e-4)
 
 
@@ -79,7 +83,7 @@ def test_a_trial_gives_the_same_losses_again(settings: dict[str, object], averag
     )
     found = [[(p.step, p.images, p.loss) for p in points_of(config)[0]] for _ in range(2)]
     assert found[0] == found[1]
-    assert WORLD.rank != 0 or len(found[0]) == config.steps(WORLD.size)
+    assert WORLD.rank != 0 or len(found[0]) == math.ceil(config.budget(1, 0).images / 10)
 
 
 @pytest.mark.parametrize("phases", ["coarse", "detailed"])
@@ -141,7 +145,13 @@ def test_several_trials_may_share_the_ranks(comm: MPI.Comm) -> None:
 
 
 @pytest.mark.parametrize(
-    "augmentation", [{"instances": 3}, {"flip": True, "shift": 4, "cutout": 8}, {"shift": 2, "instances": 2}]
+    "augmentation",
+    [
+        {"instances": 3},
+        {"flip": True, "shift": 4, "cutout": 8},
+        {"shift": 2, "instances": 2},
+        {"shift": 2, "instances": 2, "batch": "instances"},
+    ],
 )
 def test_every_rank_count_sees_the_same_augmented_pictures(augmentation: dict[str, object]) -> None:
     settings = {**PICTURES, "images": 50, "global_batch_size": 12, "augmentation": augmentation, "seed": 3}

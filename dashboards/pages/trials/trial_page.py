@@ -67,10 +67,15 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _side_by_side(asked: Mapping[str, Any], done: Mapping[str, Any]) -> list[tuple[str, Any, Any, bool]]:
-    """Each setting as requested and as it took effect, and whether that is another value."""
+    """Each setting as requested and as it took effect, and whether that is another value than one that was given."""
     names = dict.fromkeys([*asked, *done])
     return [
-        (name, asked.get(name), done.get(name), name in asked and name in done and asked[name] != done[name])
+        (
+            name,
+            asked.get(name),
+            done.get(name),
+            asked.get(name) is not None and done.get(name, asked[name]) != asked[name],
+        )
         for name in names
     ]
 

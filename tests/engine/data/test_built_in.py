@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.config import CLASSES, DATA, MODELS
+from engine.config import CLASSES, DATA, MODELS, SAMPLES
 from engine.data import load
 from engine.errors import DataError
 
@@ -29,6 +29,7 @@ def test_sets_have_their_sizes_and_types(
     found = load(name, split)
     assert (found.name, len(found), found.sample_shape, found.classes) == (name, count, shape, classes)
     assert CLASSES.get(name, 1) == classes
+    assert split == "test" or SAMPLES[name] == count
     if DATA[name]:
         assert [str(array.dtype) for array in (found.inputs, found.targets)] == ["uint8", "int64"]
         assert found.targets.shape == (count,)

@@ -198,6 +198,22 @@ def test_uniform_weights_fill_their_bounds(model: str, data: DataSet) -> None:
         assert abs(found.mean()) < 0.001
 
 
+@pytest.mark.parametrize("model", ["resnet-20", "vgg11", "googlenet"])
+def test_uniform_weights_leave_normalisation_at_one_and_zero(model: str) -> None:
+    torch.manual_seed(0)
+    module = build(
+        TrainingConfig.model_validate({"model": model, "initial_weights": "uniform"}), pictures(3, 32)
+    ).module
+    norms = [part for part in module.modules() if isinstance(part, nn.BatchNorm2d)]
+    assert norms
+    for norm in norms:
+        assert bool((norm.weight == 1).all())
+        assert bool((norm.bias == 0).all())
+    others = [p for part in module.modules() if isinstance(part, nn.Conv2d | nn.Linear) for p in part.parameters(False)]
+    assert all(parameter.abs().max() <= UNIFORM_BOUND for parameter in others)
+    assert torch.cat([parameter.flatten() for parameter in others]).std() > 0.02
+
+
 def test_torchs_own_weights_differ_by_layer() -> None:
     torch.manual_seed(0)
     task = build(TrainingConfig(initial_weights="torch"), pictures(3, 32))

@@ -37,6 +37,23 @@ def test_a_setting_whose_curve_was_had_is_that_curve_at_the_time_of_its_own_step
     assert low < true.area_seconds < high
 
 
+def test_runs_of_a_number_of_steps_have_the_images_of_their_global_batch() -> None:
+    of_steps = replace(setting(32, 0.2), images=0, own_steps=100)
+    assert [(of_steps.steps(workers), of_steps.images_of(workers)) for workers in (1, 8)] == [
+        (100, 3200),
+        (100, 25_600),
+    ]
+    of_images = setting(32, 0.2)
+    assert [(of_images.steps(workers), of_images.images_of(workers)) for workers in (1, 8)] == [
+        (1600, 51_200),
+        (200, 51_200),
+    ]
+    runs = [replace(one, setting=replace(one.setting, images=0, own_steps=100)) for one in grid((1, 2, 4))]
+    one = Forecaster(runs, None, price=None).predict(replace(setting(32, 0.2), images=0, own_steps=100), 8)
+    assert one
+    assert one.seconds.value == pytest.approx(100 * step_seconds(8, 32), rel=0.01)
+
+
 def test_a_curve_that_nobody_had_comes_from_those_about_it() -> None:
     # Global batches of 48 and 96 among 16, 32, 64, ...
     forecaster = Forecaster(grid((1, 2, 4)), 1.0)

@@ -49,6 +49,16 @@ def waiting(spec: TrialSpec, state: TrialState = TrialState.RUNNING) -> Candidat
     return Candidate(spec.key, dict(spec.parameters), state, True, None, None)
 
 
+@pytest.mark.parametrize(
+    ("trial", "images"),
+    [({}, 61_440), ({"images": 5_000}, 5_000), ({"epochs": 2, "data": "digits"}, 2_994), ({"steps": 10}, 1_280)],
+)
+def test_it_knows_the_images_of_a_whole_run(trial: dict[str, Any], images: int) -> None:
+    spec = searched("random", 2, trial=trial)
+    candidate = Candidate("t", {"workers": 2, "batch_size": 64}, TrialState.PRUNED, True, 1.0, 1.0)
+    assert ProposingGuide(Guide(), spec, [])._images(candidate) == images
+
+
 def search(spec: SweepSpec, together: int = 3, seed: int = 0) -> list[TrialSpec]:
     """The sweep with so many trials at once, which end in a random order; all its trials as they were added."""
     order, queue = random.Random(seed), plan(spec, first_points)

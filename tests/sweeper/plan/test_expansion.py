@@ -102,6 +102,21 @@ def test_ids_stay_what_they_are() -> None:
     server = {"exchange": {"method": "parameter-server"}}
     assert [trial.key for trial in planned(space, trial={"fc": "torch", **server})] == ["436d9e663214", "856c64e457aa"]
     assert [trial.key for trial in planned(space, trial=server)] == ["2a9fe1e277d4", "bb39e2d3c8f9"]
+    augmented = {"augmentation": {"flip": True}}
+    assert [trial.key for trial in planned(space, trial=augmented)] == ["9974aa68d419", "498291d59ffa"]
+
+
+def test_instances_that_count_as_samples_make_another_trial() -> None:
+    space = {"batch_size": [16], "workers": [1, 2]}
+    keys = {
+        batch: [t.key for t in planned(space, trial={"augmentation": {"instances": 4, "batch": batch}})]
+        for batch in ("instances", "samples")
+    }
+    assert keys["instances"] == ["bad14475cf5e", "78ef45b97e2b"], "those that stores of earlier versions hold"
+    assert not set(keys["samples"]) & set(keys["instances"])
+    for batch in ("instances", "samples"):  # does not matter for one instance
+        trials = planned(space, trial={"augmentation": {"flip": True, "batch": batch}})
+        assert [t.key for t in trials] == ["9974aa68d419", "498291d59ffa"]
 
 
 def test_images_must_do_for_one_step_of_the_largest_global_batch() -> None:
@@ -113,6 +128,26 @@ def test_images_must_do_for_one_step_of_the_largest_global_batch() -> None:
     ]
     assert faults({"images": [100, 1000]}, trial={"batch_size": 200})[0].startswith("trial.images: 100 is too small")
     assert faults({"workers": [10**400]})[0].startswith("trial.images: 61440 is too small")
+
+
+def test_epochs_must_do_for_a_step_too_and_steps_always_do() -> None:
+    space = {"batch_size": [16, 512], "workers": [1, 8]}
+    assert faults(space, trial={"data": "cifar10", "epochs": 0.05}) == [
+        "trial.epochs: 0.05 of data cifar10 are 2500 images, too small for one step of the largest global batch, 4096 "
+        "(workers 8); raise it to at least 0.0819, or remove that batch size or worker count"
+    ]
+    assert len(planned(space, trial={"data": "cifar10", "epochs": 0.0819 + 1e-4})) == 4
+    assert len(planned(space, trial={"data": "mine:pictures", "epochs": 1e-6})) == 4, "nobody knows their number yet"
+    assert len(planned(space, trial={"steps": 1})) == 4
+
+
+@pytest.mark.parametrize("name", ["images", "epochs", "steps"])
+def test_any_budget_may_be_swept(name: str) -> None:
+    for other in ("images", "epochs", "steps"):
+        trials = planned({name: [20_000, 40_000], "workers": [2]}, trial={other: 30_000})
+        assert [getattr(trial.config, name) for trial in trials] == [20_000, 40_000]
+        assert [trial.parameters[name] for trial in trials] == [20_000, 40_000]
+        assert len({trial.key for trial in trials}) == 2
 
 
 def test_a_combination_that_cannot_be_trained_is_named() -> None:

@@ -256,6 +256,15 @@ def test_there_is_one_way_to_give_the_batch_size() -> None:
     ]
 
 
+def test_there_is_one_way_to_say_how_long_a_trial_trains() -> None:
+    assert faults(written({"images": [1000], "epochs": [1], "batch_size": [1]})) == [
+        "space: images and epochs exclude each other; keep one of them"
+    ]
+    assert faults(written(trial={"epochs": 1, "steps": 2})) == [
+        "trial: epochs and steps exclude each other: keep one of them"
+    ]
+
+
 def test_a_model_that_cannot_learn_the_data_is_refused_with_what_it_can() -> None:
     assert faults(written(trial={"model": "neuron", "data": "digits"})) == [
         "trial: model neuron cannot learn data digits: use one of step-function"
@@ -268,7 +277,7 @@ def test_a_model_that_cannot_learn_the_data_is_refused_with_what_it_can() -> Non
 
 
 def test_a_group_of_fields_is_swept_by_its_members() -> None:
-    members = "exchange.method or exchange.average or exchange.every or exchange.overlap"
+    members = "exchange.method or exchange.average or exchange.every or exchange.start or exchange.overlap"
     told = f"space.exchange: is a group of fields; write {members}"
     assert faults(written({"exchange": ["gradients"]})) == [told]
 
