@@ -110,7 +110,7 @@ def print_groups(answer: Mapping[str, Any]) -> None:
     if untimed := sum(group["oversubscribed"] for group in groups):
         click.echo(
             f"{untimed} oversubscribed trial{'s are' if untimed > 1 else ' is'} left out, whose ranks shared cores or "
-            "GPUs; `sweeper rerun --oversubscribed` repeats them, `best --oversubscribed` ranks their times all the same."
+            "GPUs; `sweeper rerun --oversubscribed` repeats them, --oversubscribed ranks their times all the same."
         )
     print_extremes(answer)
 
