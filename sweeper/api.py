@@ -38,6 +38,7 @@ FIGURES = "sweeper.figures"  # the group of entry points that draw figures; each
 STORE_VARIABLE = "SWEEPER_STORE"
 _SHOWN = 20  # rows of a sweep that a notebook shows
 _OF_TRIAL = ("trial", "state")
+_OF_CURVE = ("at_chance", "state")
 _MEASURED = (
     "area",
     "area_is_bound",
@@ -143,7 +144,7 @@ class Sweep:
     def curves(self, trials: Iterable[str] | None = None, *, all_attempts: bool = False) -> pd.DataFrame:
         """A row for each loss point of some trials, of all where none are named.
 
-        Columns: those of the CSV export: trial, the parameters, state, attempt, step, images, seconds, loss.
+        Columns: those of the CSV export: trial, the parameters, at_chance, state, attempt, step, images, seconds, loss.
 
         Args:
             trials: ids of trials, for example `sweep.trials().query("batch_size == 64").trial`.
@@ -153,14 +154,16 @@ class Sweep:
             NotFoundError: the sweep has no such trial.
         """
         chosen = self._chosen(trials)
-        shared = {one["trial"]: {**_parameters(one), "state": one["state"]} for one in chosen}
+        shared = {
+            one["trial"]: {**_parameters(one, "at_chance"), **{name: one[name] for name in _OF_CURVE}} for one in chosen
+        }
         points = self._source.store(self.id).attempts.curves(list(shared), all_attempts=all_attempts)
         frame = pd.DataFrame(points, columns=["trial", *_OF_POINT])
-        names = dict.fromkeys(name for values in shared.values() for name in values if name != "state")
-        for name in (*names, "state"):
+        names = dict.fromkeys(name for values in shared.values() for name in values if name not in _OF_CURVE)
+        for name in (*names, *_OF_CURVE):
             values = {trial: values.get(name) for trial, values in shared.items()}
             frame[name] = [values[trial] for trial in frame["trial"]]
-        return frame[["trial", *names, "state", *_OF_POINT]]
+        return frame[["trial", *names, *_OF_CURVE, *_OF_POINT]]
 
     def evaluations(self, trials: Iterable[str] | None = None) -> pd.DataFrame:
         """A row for each evaluation on the test set, of each trial's latest attempt.

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sweeper.plan.sweep_state import SweepState
+
 _ERRORS = {
     400: "A host, a name, a query or a setting that cannot be used.",
     401: "The token is missing, or none of this server's.",
@@ -47,7 +49,7 @@ class SweepAnswer(_Answer):
 
     sweep: str
     name: str
-    state: str
+    state: SweepState
     states: dict[str, int]
     trials: int
     ended: int

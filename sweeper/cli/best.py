@@ -124,7 +124,7 @@ def print_groups(answer: Mapping[str, Any]) -> None:
     if untimed := sum(group["oversubscribed"] for group in groups):
         click.echo(
             f"{untimed} oversubscribed trial{'s are' if untimed > 1 else ' is'} left out, whose ranks shared cores or "
-            "GPUs; `sweeper rerun --oversubscribed` repeats them, `best --oversubscribed` ranks them all the same."
+            "GPUs; `sweeper rerun --oversubscribed` repeats them, --oversubscribed ranks their times all the same."
         )
     if unknown := answer.get("unknown_origin"):  # a service of an earlier version does not say
         click.echo(

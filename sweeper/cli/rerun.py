@@ -61,7 +61,8 @@ def rerun(
             )
         except BaseException:  # an interrupt too
             with suppress(StoreError):
-                store.sweeps.keep_results(found.id)
+                if store.sweeps.keep_results(found.id):
+                    click.echo("trials that were to be repeated keep their old results", err=True)
             raise
         conclude(store, found, as_json)
         _say_what_is_left(store, found, shared)

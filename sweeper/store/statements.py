@@ -72,26 +72,19 @@ def kept_attempt() -> ScalarSelect[Any]:
 
 def keeps_result() -> ColumnElement[bool]:
     """Whether a trial waits or runs, and keeps a result meanwhile."""
-    states = [state.value for state in KEEPING]
-    return and_(tables.trial.c.state.in_(states), kept_attempt().is_not(None))
+    return and_(_may_keep(), kept_attempt().is_not(None))
 
 
 def result_attempt() -> ColumnElement[Any]:
     """The attempt that a trial's curve is of: its latest, or the one whose result it keeps."""
     trial = tables.trial.c
-    return case(
-        (trial.state.in_([state.value for state in KEEPING]), func.coalesce(kept_attempt(), trial.attempt)),
-        else_=trial.attempt,
-    )
+    return case((_may_keep(), func.coalesce(kept_attempt(), trial.attempt)), else_=trial.attempt)
 
 
 def result_state() -> ColumnElement[Any]:
     """A trial's state, or that of the result that it keeps."""
     trial = tables.trial.c
-    return case(
-        (trial.state.in_([state.value for state in KEEPING]), func.coalesce(_of_kept("state"), trial.state)),
-        else_=trial.state,
-    )
+    return case((_may_keep(), func.coalesce(_of_kept("state"), trial.state)), else_=trial.state)
 
 
 def restore(connection: Connection, *conditions: ColumnElement[bool]) -> int:
@@ -101,6 +94,12 @@ def restore(connection: Connection, *conditions: ColumnElement[bool]) -> int:
     """
     back = {"state": _of_kept("state"), "reason": _of_kept("reason"), "attempt": kept_attempt(), "scheduler_id": None}
     return connection.execute(update(tables.trial).where(keeps_result(), *conditions).values(**back)).rowcount
+
+
+def _may_keep() -> ColumnElement[bool]:
+    """Whether a trial is to be asked for a kept result: of many that wait, most have never begun."""
+    trial = tables.trial.c
+    return and_(trial.attempt > 0, trial.state.in_([state.value for state in KEEPING]))
 
 
 def _of_kept(column: str) -> ScalarSelect[Any]:
@@ -243,7 +242,7 @@ def _is_at_chance() -> ColumnElement[bool]:
     data, model = trial.config["data"].as_string(), trial.config["model"].as_string()
     never_below = or_(*(and_(data == name, trial.minimum_loss >= limit) for name, limit in LIMITS.items()))
     of_classes = case((and_(model.in_(list(MODELS)), never_below), true()), else_=false())
-    is_high = and_(result_state() == TrialState.COMPLETED.value, trial.minimum_loss >= min(LIMITS.values()))
+    is_high = and_(trial.minimum_loss >= min(LIMITS.values()), result_state() == TrialState.COMPLETED.value)
     return case((is_high, of_classes), else_=false())
 
 

@@ -79,6 +79,14 @@ class Views:
         query = select(*list(inner.c)[:-1]).where(inner.c.place == 1)
         return self._read(lambda connection: rows.candidates(connection.execute(query).all()))
 
+    def oversubscribed(self, sweep_id: str) -> int:
+        """The number of complete trials whose ranks shared cores or GPUs."""
+        trial = tables.trial.c
+        query = select(func.count()).where(
+            trial.sweep_id == sweep_id, statements.result_state() == TrialState.COMPLETED.value, trial.oversubscribed
+        )
+        return self._read(lambda connection: connection.execute(query).scalar()) or 0
+
     def trials(
         self,
         sweep_id: str,

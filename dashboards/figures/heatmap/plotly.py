@@ -33,7 +33,7 @@ def heatmap_plot(table: TrialTable, doubtful: Collection[str]) -> dict[str, Any]
     shown = grids(table)
     scale = ColourScale.of([c.area for g in shown for c in g.flat if _qualified(c) and c.area is not None])
     note = (
-        "Outlined: the smallest area of the qualified. Grey: above the threshold. ○ at chance (never learnt), "
+        "Outlined: the smallest area of the qualified. Grey: above the threshold. Sand, ○: at chance (never learnt). "
         "✕ diverged, ≋ oversubscribed, P pruned, R running, W waiting, F failed, C cancelled, N no area; d derived; "
         "? pruned, but might have won by this threshold."
     )

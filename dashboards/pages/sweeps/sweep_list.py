@@ -8,11 +8,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from dashboards.figures.words.numbers import parameter_words
 from dashboards.pages.rendering import show
 from dashboards.pages.sweeps.leaders import Leaders
 from dashboards.responses.paging import Paging
 from sweeper.plan.trial import TrialState
-from sweeper.store import Store
+from sweeper.ranking.cost import stored_axis
+from sweeper.store import Store, SweepRecord
 
 _PER_PAGE = 20
 
@@ -31,10 +33,28 @@ def routes(store: Store) -> APIRouter:
             "sweeps.html",
             store=store.name,
             paging=paging,
-            sweeps=[(sweep, shares(sweep.states, sweep.total), leaders.of(sweep)) for sweep in shown],
+            sweeps=[
+                (
+                    sweep,
+                    shares(sweep.states, sweep.total),
+                    found,
+                    "" if found or found is None else why_none(store, sweep),
+                )
+                for sweep in shown
+                for found in [leaders.of(sweep)]
+            ],
         )
 
     return routes
+
+
+def why_none(store: Store, sweep: SweepRecord) -> str:
+    """Why no trial of a sweep leads, in a sentence."""
+    by_time = stored_axis(sweep.over) == "seconds"
+    if by_time and (shared := store.views.oversubscribed(sweep.id)):
+        return f"{shared} of its trials shared cores or GPUs, and are not ranked over {sweep.over}."
+    by = "" if sweep.threshold is None else f" by threshold {parameter_words(sweep.threshold)}"
+    return f"No trial has qualified{by}."
 
 
 def shares(states: Mapping[TrialState, int], total: int) -> list[tuple[str, int, float]]:

@@ -1,9 +1,9 @@
 """CSV: a tidy table of loss points, and beside it a file with all else, as JSON lines.
 
-FILE.csv has a header and a row for each loss point: trial, parameters, state, attempt, step, images, seconds, loss. Any
-program reads it (`pandas.read_csv` without options). FILE.csv.meta has a head and a line for each trial, as
-`sweeper.interchange.document` has them; both are needed to import the sweep again. Older exports have the same lines
-within the table, each after `#`, and are still read.
+FILE.csv has a header and a row for each loss point: trial, parameters, at_chance, state, attempt, step, images,
+seconds, loss. Any program reads it (`pandas.read_csv` without options). FILE.csv.meta has a head and a line for each
+trial, as `sweeper.interchange.document` has them; both are needed to import the sweep again. Older exports have the
+same lines within the table, each after `#`, and are still read.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from sweeper.store.archived import Archive, ArchivedSweep, ArchivedTrial
 from sweeper.store.records import TrialRecord
 
 _FIRST, _LAST = ("trial",), ("state", "attempt", "step", "images", "seconds", "loss")
+AT_CHANCE = "at_chance"  # whether the trial never learnt; not read again, for it follows from the rest
 _OLD_BEGINNING = re.compile(r'\ufeff?# \{"sweeper":')
 _COMMENT = "# "
 _LONGEST_HEADER = 1_000_000
@@ -45,7 +46,7 @@ class CsvFormat:
         with path.open("w", encoding="utf-8", newline="") as file, meta.open("w", encoding="utf-8") as other:
             table = csv.writer(file, lineterminator="\n")
             other.write(f"{dump(head_document(archive.sweep))}\n")
-            table.writerow([*_FIRST, *map(cell, names.values()), *_LAST])
+            table.writerow([*_FIRST, *map(cell, names.values()), AT_CHANCE, *_LAST])
             for trial in archive.read():
                 other.write(f"{dump(trial_document(trial))}\n")
                 table.writerows(_rows(trial, list(names)))
@@ -84,7 +85,7 @@ def _has_our_header(path: Path) -> bool:
 def parameter_columns(trials: Sequence[TrialRecord]) -> dict[str, str]:
     """The name of each parameter's column; one that is taken gets a dot before it."""
     names = dict.fromkeys(name for trial in trials for name in trial.parameters)
-    return {name: f".{name}" if name in (*_FIRST, *_LAST) else name for name in names}
+    return {name: f".{name}" if name in (*_FIRST, AT_CHANCE, *_LAST) else name for name in names}
 
 
 def cell(value: Any) -> Any:
@@ -97,7 +98,8 @@ def cell(value: Any) -> Any:
 
 def _rows(trial: ArchivedTrial, names: Sequence[str]) -> Iterator[list[Any]]:
     record = trial.record
-    shared = [record.id, *(cell(record.parameters.get(name)) for name in names), record.state.value]
+    parameters = (cell(record.parameters.get(name)) for name in names)
+    shared = [record.id, *parameters, cell(record.at_chance), record.state.value]
     for attempt in trial.attempts:
         for point in attempt.points:
             images = "" if point.images is None else point.images

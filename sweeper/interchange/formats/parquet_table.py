@@ -13,7 +13,7 @@ from typing import Any
 from sweeper.errors import DocumentError
 from sweeper.interchange.document import head_document, read_head, read_trial, trial_document
 from sweeper.interchange.formats.base import IncomingSweep
-from sweeper.interchange.formats.csv_table import cell, parameter_columns
+from sweeper.interchange.formats.csv_table import AT_CHANCE, cell, parameter_columns
 from sweeper.interchange.formats.json_document import parse
 from sweeper.interchange.json_text import dump
 from sweeper.ranking.curve import LossPoint
@@ -87,6 +87,7 @@ def _schema(trials: Sequence[TrialRecord]) -> Any:
         [
             pa.field("trial", text),
             *(pa.field(names[name], kinds[_kind(own)]) for name, own in values.items()),
+            pa.field(AT_CHANCE, pa.bool_()),
             pa.field("state", text),
             *((name, whole) for name in ("attempt", "step", "images")),
             *((name, real) for name in ("seconds", "loss")),
@@ -133,7 +134,7 @@ def _columns(trials: Sequence[ArchivedTrial], names: dict[str, str], schema: Any
         record = trial.record
         shared = {column: record.parameters.get(name) for name, column in names.items()}
         shared = {name: _fitting(value, schema.field(name).type) for name, value in shared.items()}
-        shared |= {"trial": record.id, "state": record.state.value}
+        shared |= {"trial": record.id, AT_CHANCE: record.at_chance, "state": record.state.value}
         for attempt in trial.attempts:
             points = attempt.points
             for name, value in {**shared, "attempt": attempt.record.number}.items():

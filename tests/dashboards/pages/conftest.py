@@ -27,6 +27,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from dashboards.app import create_app
+from sweeper.plan.trial import TrialState
 from sweeper.store import Store, SweepRecord, open_store
 from tests.dashboards.client import UNLIMITED
 from tests.dashboards.pages.awkward import awkward
@@ -185,5 +186,8 @@ def url(tmp_path: Path, request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def sweep(store: Store, kept_awkward: tuple[Path, str]) -> SweepRecord:
-    """The sweep of `awkward` in the test's store."""
+    """The sweep of `awkward` in the test's store; whoever runs it is alive, however long ago the file was made."""
+    for trial in store.trials.of(kept_awkward[1], [TrialState.RUNNING]):
+        assert trial.scheduler_id
+        store.leases.renew(trial.scheduler_id)
     return store.sweeps.find(kept_awkward[1])

@@ -149,7 +149,8 @@ def test_pandas_reads_the_tables(run: Any, store: Store, sweep: str, tmp_path: P
     tables = pandas.read_csv(tmp_path / "x.csv"), pandas.read_parquet(tmp_path / "x.parquet")
     for table in tables:
         assert list(table.columns[:3]) == ["trial", "workers", "batch_size"]
-        assert list(table.columns[-6:]) == ["state", "attempt", "step", "images", "seconds", "loss"]
+        assert list(table.columns[-7:]) == ["at_chance", "state", "attempt", "step", "images", "seconds", "loss"]
+        assert table.at_chance.dtype == bool
         counted = table.groupby("trial").size()
         attempts = {trial.id: store.attempts.of(trial.id) for trial in store.trials.of(sweep)}
         points = {

@@ -136,13 +136,14 @@ def test_rerun_tries_exactly_what_failed(spec: Path, tmp_path: Path) -> None:
     model = ["--set", "trial.model=mine:Network"]
     sweeper("run", str(spec), *short, *model, "--set", "space.learning_rate=[0.1]")
     (tmp_path / "broken").touch()
-    _, err = sweeper("extend", "small", str(spec), *short, *model, code=1)
+    out, err = sweeper("extend", "small", str(spec), *short, *model, code=1)
+    assert out.splitlines()[-1].endswith(": completed with failures")
     assert "3 of 4 trials failed; `sweeper show " in err
     assert ends(tmp_path) == [("completed", 1), *[("failed", 1)] * 3]
     (tmp_path / "broken").unlink()
     _, err = sweeper("rerun", "small", "--executor", "local", code=2)
     assert "say which trials: --failed, --oversubscribed or both" in err
-    sweeper("rerun", "--failed", "small", "--executor", "local")
+    assert sweeper("rerun", "--failed", "small", "--executor", "local")[0].splitlines()[-1].endswith(": completed")
     assert ends(tmp_path) == [("completed", 1), *[("completed", 2)] * 3]
     tracebacks = rows(tmp_path, "SELECT traceback FROM attempt WHERE state = 'failed'")
     assert len(tracebacks) == 3
@@ -156,7 +157,9 @@ def test_stop_and_delete_while_it_runs(spec: Path, tmp_path: Path) -> None:
     assert eventually(reaches(tmp_path, "SELECT count(*) FROM loss_point"), 90)
     out, _ = sweeper("stop", "small")
     assert "still running" in out
+    assert ": stopped; " in out
     assert ", 0 still running" in out
+    assert rows(tmp_path, "SELECT stop_asked_at IS NOT NULL FROM sweep") == [(1,)]
     _, err = running.communicate(timeout=60)
     assert running.returncode == 0, err
     assert {state for state, _ in ends(tmp_path)} == {"cancelled"}

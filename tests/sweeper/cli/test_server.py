@@ -57,8 +57,9 @@ def test_submit_watch_best_from_another_zone(serving: Serving, spec: Path, tmp_p
     assert (first["new"], first["trials"]) == (True, 4)
     assert json.loads(told("submit", str(spec), *at, "--key", "mine", "--json")[0]) == {**first, "new": False}
     out, err = told("watch", first["name"], *at, TZ="Asia/Tokyo")
-    assert "4 of 4 trials ended" in err
+    assert "completed, 4 of 4 trials ended" in err
     assert "workers" in out
+    assert out.splitlines()[-1].endswith(": completed")
     best = json.loads(told("best", "latest", *at, "--json", TZ="America/New_York")[0])
     assert best == json.loads(told("best", "latest", "--json")[0])
     assert [group["qualified"] for group in best["groups"]] == [2, 2]
@@ -78,6 +79,7 @@ def test_stop_by_the_server(serving: Serving, spec: Path, tmp_path: Path) -> Non
     assert eventually(lambda: number(tmp_path, "SELECT count(*) FROM loss_point") > 0, 60)
     watching = begin("watch", sweep_id, *at)
     out, _ = told("stop", sweep_id[:6], *at)
+    assert ": stopped; " in out
     assert out.endswith(", 0 still running\n")
     _, err = watching.communicate(timeout=60)
     assert watching.returncode == 0, err

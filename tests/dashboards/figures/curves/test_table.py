@@ -51,5 +51,5 @@ def test_a_curve_that_does_not_say_its_images_is_an_error(store: Store) -> None:
     bare = [LossPoint(p.step, None, p.seconds, p.loss) for p in whole]
     given = [({"workers": 1}, "a", whole, summarize(whole)), ({"workers": 2}, "b", bare, summarize(bare))]
     sweep = store.sweeps.find(store.sweeps.add_import("logs", given))
-    with pytest.raises(FigureError, match="does not say its images; use --over seconds or steps"):
+    with pytest.raises(FigureError, match="does not say its images; choose seconds or steps"):
         curve_table(store, trial_table(store, sweep, "images"))

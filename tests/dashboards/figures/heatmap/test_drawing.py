@@ -10,11 +10,14 @@ from matplotlib.patches import Rectangle
 from dashboards.figures.drawing import style
 from dashboards.figures.drawing.figure_file import render
 from dashboards.figures.heatmap.drawing import draw_heatmap
-from dashboards.figures.tables import trial_table
+from dashboards.figures.heatmap.plotly import heatmap_plot
+from dashboards.figures.tables import Outcome, TrialTable, trial_table
+from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
+from sweeper.spec import parse_spec
 from sweeper.store import Store, SweepRecord
 from tests.dashboards.figures.reading import texts
-from tests.dashboards.sweeps import curve, diverging, run
+from tests.dashboards.sweeps import curve, diverging, end, run
 
 
 def outlined(axes: Axes) -> list[tuple[float, float]]:
@@ -50,6 +53,45 @@ def test_heatmap_names_all_looks_in_its_legend(store: Store) -> None:
     assert {"F", "W", "R"} <= set(texts(figure))
     hatches = [patch.get_hatch() for patch in figure.legends[0].get_patches()]
     assert len(set(hatches)) == 4
+
+
+def never_learnt(store: Store, threshold: float | None) -> TrialTable:
+    """Two settings: one learns and comes to 1.5, one stays at the loss of guessing among ten classes."""
+    trial = {"model": "mlp", "data": "digits", "images": 6400}
+    space = {"batch_size": [16], "learning_rate": [0.1, 0.2]}
+    spec = parse_spec({"name": "s", "trial": trial, "space": space, "objective": {"threshold": threshold}})
+    sweep = store.sweeps.add(spec, plan(spec))
+    for one, minimum in zip(store.trials.of(sweep), (1.5, 2.3), strict=True):
+        end(store, one, curve(3.0, minimum))
+    return trial_table(store, store.sweeps.find(sweep))
+
+
+def test_cells_at_chance_have_a_look_of_their_own(store: Store) -> None:
+    table = never_learnt(store, 1.8)
+    figure = draw_heatmap(table)
+    assert [row.outcome for row in table.rows] == [Outcome.QUALIFIED, Outcome.AT_CHANCE]
+    legend = figure.legends[0]
+    assert [text.get_text() for text in legend.get_texts()][:4] == [
+        "qualified",
+        "above the threshold",
+        "at chance, never learnt",
+        "diverged",
+    ]
+    looks = {(patch.get_hatch(), patch.get_facecolor()) for patch in legend.get_patches()}
+    assert len(looks) == len(legend.get_patches())
+    (panel,) = heatmap_plot(table, ())["panels"]
+    grey = panel["data"][1]
+    assert (grey["text"][0][1], grey["z"][0][1]) == ("○", 0.5)
+    assert "at chance" in grey["hovertext"][0][1]
+
+
+def test_cells_at_chance_are_marked_even_where_they_qualify(store: Store) -> None:
+    """Without a threshold every complete curve does."""
+    table = never_learnt(store, None)
+    assert [row.outcome for row in table.rows] == [Outcome.QUALIFIED] * 2
+    assert {"c", "c: at chance, never learnt"} <= set(texts(draw_heatmap(table)))
+    (panel,) = heatmap_plot(table, ())["panels"]
+    assert [text.endswith("○") for text in panel["data"][0]["text"][0]] == [False, True]
 
 
 def test_heatmap_says_how_many_trials_share_a_cell(store: Store) -> None:

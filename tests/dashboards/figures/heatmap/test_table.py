@@ -146,4 +146,4 @@ def test_a_missing_setting_is_an_error_with_its_remedy(store: Store, given: dict
     sweep = store.sweeps.find(store.sweeps.add_import("logs", curves))
     with pytest.raises(FigureError, match=f"a heatmap needs {missing}, which 1 of 2 trials lack") as caught:
         grids(trial_table(store, sweep))
-    assert f"--set {missing}=VALUE" in caught.value.remedy
+    assert f"give {missing} when you import them" in caught.value.remedy

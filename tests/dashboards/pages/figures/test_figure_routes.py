@@ -86,6 +86,7 @@ def test_of_a_sweep_without_areas_is_drawn_what_there_is(client: TestClient, sha
         assert "take areas over images or steps" in problem
         assert drawn(kind, "?over=images")["panels"]
         assert drawn(kind, "?oversubscribed=true")["panels"]
+    assert "4 of its trials shared cores or GPUs, and are not ranked over seconds." in client.get("/").text
 
 
 def test_pages_name_no_options_of_the_command_line(client: TestClient, store: Store, shared: SweepRecord) -> None:
