@@ -54,12 +54,6 @@ def test_a_run_has_the_length_of_its_budget(
     assert runs[0].setting == runs[1].setting
 
 
-def test_all_points_are_as_many_as_steps(store: Store) -> None:
-    runs = measured(store, images=320, points="all")
-    assert [min(run.setting.points, run.setting.steps(run.workers)) for run in runs] == [20, 10]
-    assert runs[0].setting == runs[1].setting
-
-
 def test_epochs_of_data_that_nobody_knows_are_refused(store: Store) -> None:
     with pytest.raises(SpecError, match=r"data mine:pictures are images that nobody knows; use images"):
         measured(store, epochs=1, data="mine:pictures")
