@@ -14,6 +14,7 @@ from mpi4py import MPI
 
 from engine.config import ExchangeConfig, TrainingConfig
 from engine.evaluation import Evaluator, Quality, share_buffers
+from engine.exchange.buckets import Buckets
 from engine.protocol import Ended, Evaluated, Point, Started
 from engine.run import Run
 from engine.trainer import train
@@ -118,6 +119,21 @@ def test_phases_have_the_time_of_their_work_and_add_up_to_the_seconds(
     assert ended.phases.get("wait", 0.0) == expected["wait"]
     assert ended.phases["report"] == 12 * REPORTING
     assert ended.seconds == sum(seconds for name, seconds in ended.phases.items() if name != "evaluation")
+
+
+def test_an_overlapped_exchange_counts_as_far_as_it_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, events, launching, waiting = WorkingClock(monkeypatch), list[Any](), 0.5, 8.0
+    monkeypatch.setattr(Buckets, "_launch_next", clock.taking(launching, Buckets._launch_next))
+    monkeypatch.setattr(Buckets, "finish", clock.taking(waiting, Buckets.finish))
+    settings = {"images": 400, "global_batch_size": 10, "exchange": {"method": "all-reduce", "overlap": "on"}}
+    train("t", TrainingConfig.model_validate({**NEURON, **settings}), WORLD, events.append, now=clock.now)
+    if WORLD.rank == 0 and WORLD.size > 1:
+        assert events[-1].phases == {
+            "compute": 40 * (COMPUTING + launching),
+            "all-reduce": 40 * (waiting + GIVING),
+            "update": 40 * UPDATING,
+            "report": 0.0,
+        }
 
 
 def test_rank_0_decides_about_stopping() -> None:

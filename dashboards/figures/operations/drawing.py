@@ -19,6 +19,7 @@ from sweeper.errors import FigureError
 
 MILLISECONDS = 1000.0
 _COLUMNS = 3
+_BESIDE = 1.15  # room beside the first and the last worker count, as a factor
 _WIDTH, _HEIGHT = 3.6, 2.7  # inches of a panel
 
 
@@ -49,7 +50,7 @@ def draw_operations(table: OperationTable) -> Figure:
         axes.set_xticks(counts, [str(count) for count in counts])
         axes.xaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_major_formatter(AxisNumbers())
-        axes.margins(x=0.08)
+        axes.set_xlim(counts[0] / _BESIDE, counts[-1] * _BESIDE)
         axes.set_ylim(bottom=0.0)
         axes.set(title=phase, xlabel="workers", ylabel="ms per step")
         axes.grid()

@@ -12,11 +12,11 @@ from starlette.testclient import TestClient
 from dashboards.responses.json_answers import to_json
 from sweeper.cli.main import main
 from sweeper.plan.trial import TrialState
-from sweeper.ranking.curve import LossPoint
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.service import Policy
 from sweeper.store import Store, SweepRecord, TrialRecord
 from tests.dashboards.client import client_of
-from tests.dashboards.sweeps import Result, curve, diverging, evaluated, run
+from tests.dashboards.sweeps import Result, curve, diverging, evaluated, run, submit
 
 NAME = '实验 #1/日本 "x" <b>'
 SPACE = {"batch_size": [16, 32], "learning_rate": [0.1, 0.2], "workers": [1, 2]}
@@ -159,3 +159,21 @@ def test_health_and_metrics(client: TestClient, sweep: SweepRecord, store: Store
     assert 'sweeper_trials{state="diverged"} 1.0' in text
     assert 'sweeper_sweeps{state="completed with failures"} 1.0' in text
     assert store.sweeps.find(sweep.id).state == "completed with failures"
+
+
+def test_phases_are_told_in_all_and_by_step(client: TestClient, store: Store) -> None:
+    sweep = store.sweeps.find(submit(store, {"learning_rate": [0.1]}))
+    (trial,) = store.trials.of(sweep.id)
+    for outcome in (TrialState.FAILED, TrialState.COMPLETED):
+        attempt = store.attempts.claim(trial.id)
+        assert attempt is not None
+        points = curve(2.0, 1.0, 4)
+        store.attempts.add_points(trial.id, attempt, points)
+        store.attempts.finish(trial.id, attempt, outcome, summarize(points), phases={"compute": 2.0, "update": 1.0})
+        if outcome is TrialState.FAILED:
+            store.sweeps.try_failed_again(sweep.id)
+    first, second = client.get(f"/api/v1/trials/{trial.id}").json()["attempts"]
+    assert first["phases"] == second["phases"] == {"compute": 2.0, "update": 1.0}
+    assert second["phases_per_step"] == {"compute": 0.5, "update": 0.25}
+    assert first["phases_per_step"] == {}, "steps are kept of the latest attempt alone"
+    assert "2.0 s, 500.00 ms a step" in client.get(f"/trials/{trial.id}").text
