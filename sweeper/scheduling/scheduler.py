@@ -225,9 +225,8 @@ class Scheduler:
         if self._admission.is_full() or self._store.sweeps.stop_is_asked(sweep_id):
             return []
         if self._guide.over:
-            self._guide.learn(
-                self._store.trials.candidates(sweep_id, self._guide.over, kept=False)
-            )  # others may propose as well
+            # Others may propose as well.
+            self._guide.learn(self._store.trials.candidates(sweep_id, self._guide.over, kept=False))
         proposed = self._guide.propose()
         self._may_propose = bool(proposed and self._store.sweeps.extend(sweep_id, proposed, self._guide.most))
         self._seats_freed |= self._may_propose

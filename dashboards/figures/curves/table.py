@@ -112,7 +112,8 @@ def _to_follow(store: Store, trials: TrialTable, chosen: Sequence[str]) -> list[
 
 
 def _followed(store: Store, trial: TrialRecord, trials: TrialTable) -> FollowedCurve:
-    points = tuple(store.attempts.points(trial.id))
+    # One that is repeated has a result of an earlier attempt; here it is the running one that is followed.
+    points = tuple(store.attempts.points(trial.id, trial.attempt if trial.state is TrialState.RUNNING else None))
     positions = tuple(at for point in points if (at := position(point, trial, trials)) is not None)
     if len(positions) < len(points):
         raise FigureError(f"the curve of trial {trial.id} does not say its {trials.over}", "choose seconds or steps")

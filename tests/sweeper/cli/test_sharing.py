@@ -122,6 +122,31 @@ def test_trials_that_shared_cores_are_repeated_and_keep_their_results_if_that_fa
     assert rows(tmp_path, "SELECT count(*) FROM loss_point WHERE attempt = 1") == [(4,)]
 
 
+@pytest.mark.long
+@pytest.mark.skipif(usable_cpus() < CORES, reason="in a container with a quota cores are not told apart")
+def test_an_interrupt_brings_back_the_results_of_all_that_was_to_be_repeated(spec: Path, tmp_path: Path) -> None:
+    (tmp_path / "train.sh").write_text(TRAINS)
+    spec.write_text("name: shared\ntrial: {command: [sh, train.sh, '{rate}']}\nspace: {rate: [1, 2, 3, 4]}\n")
+    pool = SeatLocks.of_this_machine()
+    places = pool.take(Seats(CORES))
+    assert places
+    begin("run", str(spec), "--executor", "local", "--oversubscribe").communicate(timeout=100)
+    pool.give_back(places)
+    results = "SELECT id, state, reason, attempt, points, area_seconds, oversubscribed FROM trial ORDER BY id"
+    before = rows(tmp_path, results)
+    assert {row[-1] for row in before} == {1}
+    (tmp_path / "train.sh").write_text(f"{TRAINS}sleep 600\n")
+    repeating = begin("rerun", "shared", "--oversubscribed", "--executor", "local")
+    assert eventually(lambda: number(tmp_path, "SELECT count(*) FROM loss_point WHERE attempt = 2") >= 2, 60)
+    repeating.send_signal(signal.SIGINT)
+    _, err = repeating.communicate(timeout=60)
+    assert repeating.returncode == 130
+    assert "trials that were to be repeated keep their old results" in err
+    assert rows(tmp_path, results) == before
+    assert {state for (state,) in rows(tmp_path, "SELECT state FROM attempt WHERE number = 2")} == {"interrupted"}
+    assert eventually(lambda: not others(tmp_path))
+
+
 @pytest.mark.skipif(CORES > 16, reason="starts a rank a core, and one more")
 @pytest.mark.skipif(usable_cpus() < CORES, reason="in a container with a quota cores are not told apart")
 def test_a_sweep_that_may_share_waits_for_the_cores_of_others_where_it_is_told_to(spec: Path, tmp_path: Path) -> None:

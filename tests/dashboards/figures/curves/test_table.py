@@ -6,12 +6,13 @@ import math
 
 import pytest
 
-from dashboards.figures.curves.table import curve_table
+from dashboards.figures.curves.table import curve_table, followed_curves
 from dashboards.figures.tables import trial_table
 from sweeper.errors import FigureError
+from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.store import Store, SweepRecord
-from tests.dashboards.sweeps import curve, diverging, run
+from tests.dashboards.sweeps import curve, diverging, run, submit
 
 
 def test_curves_are_the_winners_or_the_nearest(store: Store, outcomes: SweepRecord) -> None:
@@ -53,3 +54,25 @@ def test_a_curve_that_does_not_say_its_images_is_an_error(store: Store) -> None:
     sweep = store.sweeps.find(store.sweeps.add_import("logs", given))
     with pytest.raises(FigureError, match="does not say its images; choose seconds or steps"):
         curve_table(store, trial_table(store, sweep, "images"))
+
+
+def test_of_a_trial_that_is_repeated_a_page_follows_the_attempt_that_runs(store: Store) -> None:
+    sweep = store.sweeps.find(submit(store, {"learning_rate": [0.1]}))
+    (trial,) = store.trials.of(sweep.id)
+    before, now = curve(3.0, 1.0), curve(2.0, 1.0)[:2]
+    store.attempts.claim(trial.id)
+    store.attempts.add_points(trial.id, 1, before)
+    store.attempts.finish(trial.id, 1, TrialState.COMPLETED, summarize(before), oversubscribed=True)
+    store.sweeps.repeat_oversubscribed(sweep.id, [trial.id])
+
+    def followed() -> tuple[int, list[LossPoint]]:
+        (row,) = followed_curves(store, trial_table(store, sweep), ()).rows
+        return row.trial.attempt, list(row.points)
+
+    assert followed() == (1, before)
+    store.attempts.claim(trial.id)
+    assert followed() == (2, [])
+    store.attempts.add_points(trial.id, 2, now)
+    assert followed() == (2, now)
+    (kept,) = curve_table(store, trial_table(store, sweep)).rows
+    assert kept.losses == tuple(point.loss for point in before), "files draw the result"
