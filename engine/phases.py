@@ -1,8 +1,8 @@
 """What time went where: each second of a trial's training lies in exactly one phase.
 
 On the CPU time is read from the host's clock. On a GPU it is read from CUDA events in the stream, so that a phase has
-the time that its work took there, whenever the host queued it. Events are read at points where the stream is
-synchronised anyway.
+the time that its work took there, whenever the host queued it. Events are read when the clock stands, or when many have
+gathered: a GPU that waits for its host at a loss point does not wait for that, too.
 """
 
 from __future__ import annotations
@@ -126,15 +126,11 @@ class Phases:
             if len(self._marks) > self._timeline.most:
                 self._read(max(1, len(self._marks) // 2))
 
-    def settle(self) -> None:
-        """Read the marks so far, where the device has reached them: call it where the stream is synchronised."""
-        self._read(len(self._marks) - 1)
-
     def stop(self) -> None:
         """The clock stands. On a GPU this waits for what is queued."""
         if self._name is not None:
             self._marks.append((self._name, self._timeline.mark()))
-            self.settle()
+            self._read(len(self._marks) - 1)
             self._timeline.release(self._marks.pop()[1])
             self._name = None
 

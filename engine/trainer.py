@@ -126,7 +126,6 @@ class _Loop:
         mine = np.array([loss_sum.item(), float(asked)])
         everyones = np.empty_like(mine)
         self._run.comm.Allreduce(mine, everyones)
-        self._run.phases.settle()
         return _Window(loss=float(everyones[0]) / images, stop=bool(everyones[1]))
 
     def _evaluation_is_due(self, step: int) -> bool:

@@ -134,8 +134,6 @@ def test_a_device_has_the_time_of_its_work_and_not_of_its_queueing() -> None:
     device.work()
     found.enter("report")
     assert (found.totals, device.waits) == ({}, []), "nothing is read, or waited for, while steps are queued"
-    found.settle()
-    assert found.totals == {"compute": 1.0, "update": 2.0}
     device.work()
     found.stop()
     assert found.totals == {"compute": 1.0, "update": 2.0, "report": 3.0}
@@ -184,14 +182,14 @@ def test_events_are_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
             return 250.0  # ms
 
     monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(StreamTimeline, "most", 4)
     found = Phases(StreamTimeline())
     found.start("compute")
     for name in itertools.islice(itertools.cycle(["update", "compute"]), 50):
         found.enter(name)
-        found.settle()
     found.stop()
     assert found.totals == {"compute": 26 * 0.25, "update": 25 * 0.25}
-    assert len(made) == 2
+    assert len(made) <= 5
 
 
 @pytest.fixture(autouse=True)
