@@ -21,7 +21,7 @@ Array: TypeAlias = NDArray[np.float64]
 
 _NEAREST = 64  # finished neighbours that count, at most
 _UNQUALIFIED = 1.5  # what did not qualify counts as so much worse than the best, in logarithms of the area
-_SHORTNESS = 6.0  # what the logarithm of the duration weighs against that of the area
+_SHORTNESS = 4.0  # what the logarithm of the duration weighs against that of the area
 _OTHER_GROUP = 0.5  # a neighbour in another group is so much farther away, in ranges of a parameter
 _MOST_ORDERED, _MOST_KNOWN = 500, 256  # of waiting trials, and of ended ones
 _BATCHES = ("batch_size", "global_batch_size")
