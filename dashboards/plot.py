@@ -55,7 +55,7 @@ def _subcommand(figure: Figure[Any]) -> click.Command:
     )
     ranking = [threshold_option, over_option, oversubscribed_option, rate_option]
     unlike = click.option(
-        "--allow-unlike", "unlike", is_flag=True, help="Compare areas although budgets or thresholds differ."
+        "--allow-unlike", "unlike", is_flag=True, help="Compare areas even if budgets or thresholds differ."
     )
     for option in [output, *ranking, *([unlike] if figure.compares else []), store_option, json_option]:
         option(command)
@@ -83,6 +83,10 @@ def _plot(
         format_of(output)
     with closing(open_store(store_url, create=False)) as store:
         record = store.sweeps.find(sweep)
+        differences = [] if first is None else spec_differences(store.sweeps.find(first), record)
+        if not as_json:
+            for one in differences:
+                click.echo(f"{one.field}: {json.dumps(one.first)} before, {json.dumps(one.second)} after")
         drawn = draw_figure(
             store,
             record.id,
@@ -94,16 +98,12 @@ def _plot(
             first=first,
             unlike=unlike,
         )
-        before = None if first is None else store.sweeps.find(first)
-        differences = [] if before is None else spec_differences(before, record)
     path = output or default_path(record.name, record.id, figure.name)
     write_figure(drawn, path)
     if as_json:
         told = {"differences": [vars(one) for one in differences]} if first is not None else {}
         print_json({"figure": str(path), "sweep": record.id, "kind": figure.name, **told})
         return
-    for one in differences:
-        click.echo(f"{one.field}: {json.dumps(one.first)} before, {json.dumps(one.second)} after")
     click.echo(str(path))
 
 

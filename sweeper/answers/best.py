@@ -60,6 +60,8 @@ def best_answer(
     groups = best_per_group(trials, limit, names)
     accuracies, prune = accuracies_of(store, sweep), sweep.spec.prune
     settled = _is_asked_as_pruned(sweep, axis, names, limit) and _holds(sweep, groups) and _as_planned(trials, repeats)
+    # By the exact bound nobody is in doubt, but for trials that were pruned when areas still began at the first point.
+    exact = prune.method == "area" and not prune.floor and not gives_seeds(repeats)
     return {
         **heading(sweep),
         "over": axis,
@@ -67,7 +69,7 @@ def best_answer(
         "risk": prune.risk if prune.method == "forecast" else 0.0,
         **extremes_answer(store, sweep, limit, rate, repeats, oversubscribed=oversubscribed),
         "unknown_origin": _of_unknown_origin(sweep, axis, trials),
-        "groups": [_group(group, accuracies, repeats, settled=settled) for group in groups],
+        "groups": [_group(group, accuracies, repeats, settled=settled and not exact) for group in groups],
     }
 
 

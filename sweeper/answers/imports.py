@@ -7,7 +7,7 @@ from typing import Any
 
 from sweeper.answers.sweeps import heading
 from sweeper.interchange.importing import LoggedTrial
-from sweeper.interchange.logs.origin import DecidedOrigin
+from sweeper.interchange.logs.time_origin import DecidedOrigin
 from sweeper.interchange.sources import ImportedSweep
 from sweeper.store import Store, TrialRecord
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from engine.config import BATCH_SIZES, BUDGETS
 from sweeper.errors import SpecError
 from sweeper.spec import SweepSpec
 from sweeper.spec.axes import WORKERS
-from sweeper.spec.settings import NAME as POINTS
+from sweeper.spec.listed_settings import NAME as LISTED
 from sweeper.spec.sweep_name import LONGEST
 from sweeper.spec.wording import describe_faults
 
@@ -21,7 +22,8 @@ _ALWAYS = ("model", "data", "images")  # written out though they are the default
 def winners_spec(written: Mapping[str, Any] | None, answer: Mapping[str, Any]) -> dict[str, Any]:
     """The spec of a sweep as it was `written`, with the winners of a `best_answer` as its list of settings.
 
-    It is a grid without pruning or shared curves: each winner runs to its end. Repeats that were raced are left out.
+    It is a grid without pruning or shared curves: each winner runs to its end. Its objective is the one that the answer
+    is by. Repeats that were raced are left out.
 
     Raises:
         SpecError: the sweep is an import and has no spec, its spec is none of this version, or nobody won.
@@ -40,12 +42,23 @@ def winners_spec(written: Mapping[str, Any] | None, answer: Mapping[str, Any]) -
     settings = [{name: parameters[name] for name in names if name in parameters} for parameters in winners]
     kept = spec.model_dump(mode="json", exclude_defaults=True)
     trial = {name: value for name in _ALWAYS if (value := getattr(spec.trial, name, None)) is not None}
+    trial |= kept.get("trial", {})
+    for alternatives in (BUDGETS, BATCH_SIZES):
+        if any(name in names for name in alternatives):  # the winners bring their own
+            trial = {name: value for name, value in trial.items() if name not in alternatives}
+    groups = answer["groups"][0]["group"]
+    objective = {
+        "threshold": answer["threshold"],
+        "over": answer["over"],
+        "group_by": [name for name in groups if name in names],
+    }
     repeats = {"repeats": spec.repeats} if isinstance(spec.repeats, int) and spec.repeats > 1 else {}
-    left_out = {"name", "trial", "space", "search", "prune", "reuse", "repeats"}
+    left_out = {"name", "trial", "space", "objective", "search", "prune", "reuse", "repeats"}
     return {
         "name": spec.name[: LONGEST - len(_ENDING)] + _ENDING,
-        "trial": {**trial, **kept.get("trial", {})},
-        "space": {POINTS: [one for place, one in enumerate(settings) if one not in settings[:place]]},
+        "trial": trial,
+        "space": {LISTED: [one for place, one in enumerate(settings) if one not in settings[:place]]},
+        "objective": {name: value for name, value in objective.items() if value},
         **{name: value for name, value in kept.items() if name not in left_out},
         **repeats,
     }

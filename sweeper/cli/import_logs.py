@@ -11,7 +11,7 @@ import click
 
 from sweeper.answers.imports import import_answer, sweep_import_answer
 from sweeper.errors import SpecError
-from sweeper.interchange import FORMATS, Ignored, Keys, LoggedTrial, Origin, read_trials, store_trials
+from sweeper.interchange import FORMATS, Ignored, Keys, LoggedTrial, TimeOrigin, read_trials, store_trials
 from sweeper.interchange.exporting import target_path
 from sweeper.interchange.foreign import RUNS_READERS, ForeignOptions
 from sweeper.interchange.formats import SWEEP_FORMATS
@@ -60,7 +60,7 @@ _SHOWN_CHARACTERS = 80
 @click.option("--seconds-key", metavar="KEY", help="Column or key of the seconds; default: seconds, time, timestamp, …")
 @click.option(
     "--origin",
-    type=click.Choice([origin.value for origin in Origin]),
+    type=click.Choice([origin.value for origin in TimeOrigin]),
     help="Where the seconds of all logs begin: at zero, or at each log's first point; default: guessed from the times.",
 )
 @store_option

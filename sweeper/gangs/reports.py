@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from engine.protocol import Point
+from sweeper.ranking.time_origin import CLOCK_SECONDS
 
 _MOST = 2**53  # beyond which whole numbers are not all told apart
 
@@ -48,6 +49,10 @@ class Reports:
         seconds = self._number(report, "seconds", max(self.seconds(), before.seconds))
         if not before.seconds <= seconds < math.inf:
             raise ValueError(f"reported seconds {seconds} after {before.seconds}; they count from the start on")
+        if seconds >= CLOCK_SECONDS:
+            raise ValueError(
+                f"reported seconds {seconds:.10g}, the time of a clock; count from the start of training on"
+            )
         images = self._whole(report, "images", None)
         if images is not None and images <= self._images and self.last:
             raise ValueError(f"reported images {images} after {self._images}; count those of all workers over the run")

@@ -3,8 +3,8 @@
 from sweeper.interchange.importing import LoggedTrial, read_trials, store_trials
 from sweeper.interchange.logs.base import Ignored, Keys
 from sweeper.interchange.logs.log import LossLog, read_log
-from sweeper.interchange.logs.origin import Origin
 from sweeper.interchange.logs.recognition import FORMATS
+from sweeper.interchange.logs.time_origin import TimeOrigin
 from sweeper.interchange.parameters import trial_parameters
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "Keys",
     "LoggedTrial",
     "LossLog",
-    "Origin",
+    "TimeOrigin",
     "read_log",
     "read_trials",
     "store_trials",

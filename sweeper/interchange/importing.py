@@ -11,7 +11,7 @@ from typing import Any
 from sweeper.errors import SpecError
 from sweeper.interchange.logs.base import Keys
 from sweeper.interchange.logs.log import LossLog, read_log
-from sweeper.interchange.logs.origin import DecidedOrigin, decide_origin
+from sweeper.interchange.logs.time_origin import DecidedOrigin, decide_origin
 from sweeper.interchange.parameters import trial_parameters
 from sweeper.ranking.curve import CurveSummary, LossPoint, summarize
 from sweeper.spec.sweep_name import LATEST, LONGEST, checked_name, is_unshown

@@ -27,11 +27,11 @@ from sweeper.errors import SpecError
 from sweeper.spec.axes import SEED, WORKERS, Range, Scalar, expand, parse_axis
 from sweeper.spec.command import CommandConfig, command_faults
 from sweeper.spec.dimensions import Dimension, Interval, choices
+from sweeper.spec.listed_settings import NAME as LISTED
+from sweeper.spec.listed_settings import ListedSettings, with_settings
 from sweeper.spec.repeats import Race, Repeats, gives_seeds, planned_seeds, repeats_by_name
 from sweeper.spec.reuse import DECISIVE, sharing_faults
 from sweeper.spec.search import Search, search_by_name, search_faults, with_trials_inside
-from sweeper.spec.settings import NAME as POINTS
-from sweeper.spec.settings import Settings, with_settings
 from sweeper.spec.sweep_name import checked_name
 from sweeper.spec.wording import describe_faults, show_name
 
@@ -122,7 +122,7 @@ class SweepSpec(_Strict):
     name: Annotated[str, AfterValidator(checked_name)]
     trial: TrialConfig = TrainingConfig()
     space: Annotated[
-        dict[str, Annotated[list[Scalar] | Range | Settings, BeforeValidator(parse_axis)]], Field(min_length=1)
+        dict[str, Annotated[list[Scalar] | Range | ListedSettings, BeforeValidator(parse_axis)]], Field(min_length=1)
     ]
     objective: Objective = Objective()
     search: Annotated[Search, BeforeValidator(search_by_name)] = Search()
@@ -134,16 +134,16 @@ class SweepSpec(_Strict):
     limits: Limits = Limits()
 
     @cached_property
-    def settings(self) -> Settings | None:
+    def settings(self) -> ListedSettings | None:
         """The settings whose values are taken together, where the space has some."""
-        points = self.space.get(POINTS)
-        return points if isinstance(points, Settings) else None
+        points = self.space.get(LISTED)
+        return points if isinstance(points, ListedSettings) else None
 
     @cached_property
     def swept(self) -> list[str]:
         """The names of all swept fields, those of settings too, in the order of the spec."""
         settings = self.settings
-        return [name for key in self.space for name in (settings.names if settings and key == POINTS else [key])]
+        return [name for key in self.space for name in (settings.names if settings and key == LISTED else [key])]
 
     @cached_property
     def axes(self) -> dict[str, tuple[Scalar, ...]]:
@@ -172,7 +172,7 @@ class SweepSpec(_Strict):
         return math.prod([*lengths, *(len(self.axes[name]) for name in self.swept if name not in own)])
 
     def _part(self, name: str) -> list[dict[str, Scalar]]:
-        if self.settings is None or name != POINTS:
+        if self.settings is None or name != LISTED:
             return [{name: value} for value in self.axes[name]]
         names = self.settings.names
         columns = [_values(self.trial, field, self.settings.values_of(field)) for field in names]
@@ -195,7 +195,7 @@ class SweepSpec(_Strict):
         if self.settings and name in self.settings.names:
             return list(dict.fromkeys(self.settings.values_of(name)))
         axis = self.space[name]
-        assert not isinstance(axis, Settings)
+        assert not isinstance(axis, ListedSettings)
         if self.search.method == "grid" or not isinstance(axis, Range) or not axis.open:
             return axis
         return list(dict.fromkeys((axis.low, axis.high)))
@@ -205,7 +205,7 @@ class SweepSpec(_Strict):
         if self.settings and name in self.settings.names:
             return self.settings.values_of(name)
         axis = self.space.get(name, [])
-        return [] if isinstance(axis, Settings) else expand(axis, integers=False)
+        return [] if isinstance(axis, ListedSettings) else expand(axis, integers=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -216,7 +216,7 @@ class SweepSpec(_Strict):
     def _space_holds(self) -> Self:
         problems: list[str] = []
         for name in dict.fromkeys(name for name in self.swept if self.swept.count(name) > 1):
-            problems.append(f"space.{name}: is a field of space.{POINTS}, too; keep one of them")
+            problems.append(f"space.{name}: is a field of space.{LISTED}, too; keep one of them")
         for name in dict.fromkeys(self.swept):
             problems += _axis_faults(self.trial, name, self._ends(name))
         for name, axis in self.space.items():
@@ -244,7 +244,7 @@ class SweepSpec(_Strict):
         problems: list[str] = []
         if self.settings and self.search.method != "grid":
             line = f"is a list of settings, and search: {self.search.method} samples numbers and names"
-            problems.append(f"space.{POINTS}: {line}; take search: grid, or sweep the fields by themselves")
+            problems.append(f"space.{LISTED}: {line}; take search: grid, or sweep the fields by themselves")
         if gives_seeds(self.repeats) and SEED in self.swept:
             given = "auto" if isinstance(self.repeats, Race) else self.repeats
             problems.append(f"repeats: {given} gives the seeds already; remove space.seed or repeats")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, area
-from sweeper.ranking.origin import why_not_from_zero
+from sweeper.ranking.time_origin import CLOCK_SECONDS, why_not_from_zero
 
 _ROWS_AT_ONCE = 5000
 # No columns but those that every version of the schema has.
@@ -26,19 +26,22 @@ _ENDED = [state.value for state in TrialState if state.ended]
 def compute_areas(connection: Connection, sweep_id: str | None = None) -> None:
     """Compute the areas of the ended trials of a sweep, or of all sweeps, from zero (`sweeper.ranking.curve`).
 
-    An import of logs keeps its areas over seconds, which begin at the first points, where the times of one of them do
-    not look like durations from zero.
+    Areas over seconds stay as they are, from the first points on, for an import of logs where the times of one of them
+    do not look like durations from zero, and for a sweep whose commands have reported the time of a clock.
     """
     sweeps = sa.select(_SWEEP.c.id, _SWEEP.c.origin)
     for sweep, origin in connection.execute(
         sweeps if sweep_id is None else sweeps.where(_SWEEP.c.id == sweep_id)
     ).all():
-        timed = True
-        if origin == "import":
-            timed = not any(why_not_from_zero([p.seconds for p in points]) for _, points in _curves(connection, sweep))
+        judge: Callable[[Sequence[float]], object] = why_not_from_zero if origin == "import" else _is_clock
+        timed = not any(judge([point.seconds for point in points]) for _, points in _curves(connection, sweep))
         areas = {trial: _areas(points, timed=timed) for trial, points in _curves(connection, sweep)}
         for trial, values in areas.items():
             connection.execute(sa.update(_TRIAL).where(_TRIAL.c.id == trial).values(values))
+
+
+def _is_clock(seconds: Sequence[float]) -> bool:
+    return seconds[0] >= CLOCK_SECONDS
 
 
 def _areas(points: list[LossPoint], *, timed: bool) -> dict[str, float | None]:

@@ -147,7 +147,9 @@ def _lacking(
     ways += ["rank oversubscribed trials, too"] if shared else []
     why = f"; {len(shared)} of {len(whole)} complete trials shared cores or GPUs" if shared else ""
     problem = f"sweep {sweep.name!r}: none of its curves has an area over {over}{why}"
-    return problem, ", or ".join(ways) or "a curve needs at least two loss points"
+    if sweep.origin == "import" and over in ("seconds", DOLLARS):
+        ways.append("import the logs again and say where their seconds begin")
+    return problem, ", or ".join(ways) or "a curve needs a loss point after its start"
 
 
 def _has_areas(trials: Iterable[Candidate]) -> bool:

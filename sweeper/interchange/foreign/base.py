@@ -14,7 +14,7 @@ from sweeper.interchange.logs.base import Keys
 @dataclass(frozen=True)
 class ForeignOptions:
     """What the user says of the runs: keys of loss and seconds, parameters of all, which of several experiments, and
-    where seconds begin (an `Origin`, None to have it guessed).
+    where seconds begin (an `TimeOrigin`, None to have it guessed).
     """
 
     keys: Keys = field(default_factory=Keys)

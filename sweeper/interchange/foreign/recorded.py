@@ -17,7 +17,7 @@ from sweeper.interchange.importing import shown_name
 from sweeper.interchange.logs.base import Keys, Line, Row
 from sweeper.interchange.logs.column_names import find_name
 from sweeper.interchange.logs.log import curve_points, in_order
-from sweeper.interchange.logs.origin import DecidedOrigin, Origin, decide_origin
+from sweeper.interchange.logs.time_origin import DecidedOrigin, TimeOrigin, decide_origin
 from sweeper.interchange.parameters import named_parameters
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
@@ -80,7 +80,7 @@ def trials_of(
         SpecError: parameters that no trial can have.
     """
     account = _Account()
-    origin = DecidedOrigin(Origin(options.origin or Origin.ZERO))  # a run's clock begins when the run does
+    origin = DecidedOrigin(TimeOrigin(options.origin or TimeOrigin.ZERO))  # a run's clock begins when the run does
     if options.keys.seconds is not None:
         runs = list(runs)
         origin = decide_origin(options.origin, _times(runs, options.keys))

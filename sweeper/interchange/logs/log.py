@@ -36,7 +36,7 @@ def read_log(path: Path, format_name: str | None = None, keys: Keys | None = Non
 
     Blank lines and lines that begin with `#` are passed over. Points whose seconds fall are left out. Steps are the
     file's where all points have one and they rise, else numbers from 1; images the file's, else None. Seconds are as
-    written: where they begin is decided for a whole import (`sweeper.interchange.logs.origin`).
+    written: where they begin is decided for a whole import (`sweeper.interchange.logs.time_origin`).
 
     Raises:
         LogFormatError: a file that cannot be read or that holds no point.

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import benchmarks
 from benchmarks.recorded import RecordedTrial, Sweep, grid_winners, read_recorded, replay
 from benchmarks.search import parameters_of, prune_area, prune_forecast, share, synthetic
 from sweeper.guides import AreaGuide, Guide
@@ -115,6 +116,29 @@ def test_a_recorded_sweep_keeps_its_winners_for_less(recorded_data: Callable[[st
         found = replay(sweep, prune_area(sweep, 1.5, floor), 1.5, 4, seed=1)
         assert found.winners == true
         assert found.spent < most * whole
+
+
+@pytest.mark.parametrize(
+    ("name", "threshold", "floor", "winners"),
+    [
+        ("mlp", 0.4, 0.3, ["1-128-0.3", "2-64-0.3", "4-32-0.3", "8-16-0.3"]),
+        ("momentum", 0.5, 0.4, ["1-128-0.08", "2-64-0.08", "4-32-0.08", "8-16-0.08"]),
+    ],
+)
+@pytest.mark.parametrize("with_floor", [False, True])
+def test_other_recorded_sweeps_keep_their_winners(
+    name: str, threshold: float, floor: float, winners: list[str], with_floor: bool
+) -> None:
+    sweep = read_recorded(Path(benchmarks.__file__).parent / "recorded_sweeps" / name)
+    assert len(sweep) == 144
+    true = grid_winners(sweep, threshold)
+    assert list(true.values()) == winners
+    whole = sum(one.run_seconds for one in sweep.values())
+    for seed in range(2):
+        guide = prune_area(sweep, threshold, floor if with_floor else 0.0)
+        found = replay(sweep, guide, threshold, 4, seed=seed)
+        assert found.winners == true
+        assert found.spent < 0.7 * whole
 
 
 @pytest.mark.long

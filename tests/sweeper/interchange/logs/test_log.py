@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sweeper.errors import LogFormatError
-from sweeper.interchange import Keys, LossLog, Origin, read_log
-from sweeper.interchange.logs.origin import DecidedOrigin
+from sweeper.interchange import Keys, LossLog, TimeOrigin, read_log
+from sweeper.interchange.logs.time_origin import DecidedOrigin
 from sweeper.ranking.curve import LossPoint, summarize
 
 
@@ -162,7 +162,7 @@ def test_logs_of_other_programs_give_their_published_figures(
     if not folder:
         pytest.skip("SWEEPER_DATA is not set: the logs of other programs are not here")
     found = read_log(Path(folder) / "loss-logs" / name, keys=Keys(loss=loss_key))
-    summary = summarize(DecidedOrigin(Origin.FIRST).applied(found.points))  # as they were published
+    summary = summarize(DecidedOrigin(TimeOrigin.FIRST).applied(found.points))  # as they were published
     assert summary.points == points
     assert f"{summary.minimum_loss:.6f}" == minimum
     assert f"{summary.area_seconds:.6f}" == area

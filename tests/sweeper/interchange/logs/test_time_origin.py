@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweeper.interchange.logs.origin import Origin, decide_origin
-from sweeper.ranking.origin import why_not_from_zero
+from sweeper.interchange.logs.time_origin import TimeOrigin, decide_origin
+from sweeper.ranking.time_origin import why_not_from_zero
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ def test_what_does_not_is_said_with_its_numbers(seconds: tuple[float, ...], why:
 def test_one_log_decides_for_all_and_a_choice_goes_before() -> None:
     logs = [("a", [1.0, 2.0]), ("b", [100.0, 101.0])]
     guessed = decide_origin(None, logs)
-    assert guessed.origin is Origin.FIRST
+    assert guessed.origin is TimeOrigin.FIRST
     assert guessed.guessed.startswith("b: its first point")
-    assert decide_origin(None, logs[:1]).origin is Origin.ZERO
+    assert decide_origin(None, logs[:1]).origin is TimeOrigin.ZERO
     for chosen in ("zero", "first"):
         decided = decide_origin(chosen, logs)
         assert (decided.origin.value, decided.guessed, decided.notes) == (chosen, "", [])

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 
 # No training takes thirty years: larger seconds are a clock's, counted from 1970.
-_CLOCK_SECONDS = 1e9
+CLOCK_SECONDS = 1e9
 _MOST_INTERVALS = 3
 
 
@@ -20,7 +20,7 @@ def why_not_from_zero(seconds: Sequence[float]) -> str:
     if not seconds:
         return ""
     first = seconds[0]
-    if first >= _CLOCK_SECONDS:
+    if first >= CLOCK_SECONDS:
         return "its seconds are those of a clock"
     if first < 0:
         return f"its seconds begin below zero, at {first:.6g}"

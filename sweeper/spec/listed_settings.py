@@ -1,4 +1,4 @@
-"""`space.points` as a list of settings: values of several fields taken together, such as another sweep's winners."""
+"""`space.points` as a list of settings: each gives several fields a value, as the winners of another sweep do."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sweeper.spec.axes import Scalar
 NAME = "points"  # under which the space has them
 
 
-class Settings(RootModel[tuple[dict[str, Scalar], ...]]):
-    """Settings, each a value for each of the same fields."""
+class ListedSettings(RootModel[tuple[dict[str, Scalar], ...]]):
+    """Settings taken together, each a value for each of the same fields."""
 
     @property
     def names(self) -> list[str]:
@@ -26,7 +26,7 @@ class Settings(RootModel[tuple[dict[str, Scalar], ...]]):
 
 
 def with_settings(written: Any) -> Any:
-    """A spec whose `space.points`, where it is a list of mappings, is `Settings`; numbers there are loss points.
+    """A spec whose `space.points`, where it is a list of mappings, is `ListedSettings`; numbers there are loss points.
 
     Raises:
         ValueError: a setting that is none, or unlike the others; one line for each fault.
@@ -39,7 +39,7 @@ def with_settings(written: Any) -> Any:
         return written
     if problems := _faults(points):
         raise ValueError("\n".join(problems))
-    settings = Settings(tuple(dict(one) for one in points))
+    settings = ListedSettings(tuple(dict(one) for one in points))
     return {**written, "space": {**space, NAME: settings}}
 
 
@@ -51,10 +51,10 @@ def _faults(settings: Sequence[Any]) -> list[str]:
     for number, one in enumerate(settings):
         place = f"space.{NAME}[{number}]"
         if not isinstance(one, Mapping):
-            problems.append(f"{place}: {one!r} is no setting, and others are; write fields and values: {{workers: 2}}")
+            problems.append(f"{place}: {one!r} stands among settings; write fields and values, such as {{workers: 2}}")
             continue
         problems += [
-            f"{place}.{name}: {value!r} is no single value; give a number, a name, true or false"
+            f"{place}.{name}: {value!r} is not a single value; give a number, a name, true or false"
             for name, value in one.items()
             if not isinstance(value, Scalar)
         ]

@@ -60,10 +60,10 @@ def test_settings_of_a_command_fill_its_words() -> None:
 @pytest.mark.parametrize(
     ("space", "line"),
     [
-        ({"points": [{"workers": 2}, 5]}, "space.points[1]: 5 is no setting, and others are"),
+        ({"points": [{"workers": 2}, 5]}, "space.points[1]: 5 stands among settings"),
         ({"points": [{"workers": 2}, {"batch_size": 1}]}, "space.points[1]: not all settings have"),
         ({"points": [{"workers": 2}, {"workers": 2}]}, "space.points[1]: {'workers': 2} is given twice"),
-        ({"points": [{"workers": [1, 2]}]}, "space.points[0].workers: [1, 2] is no single value"),
+        ({"points": [{"workers": [1, 2]}]}, "space.points[0].workers: [1, 2] is not a single value"),
         ({"points": [{}]}, "space.points: a setting is empty"),
         ({"points": [{"workers": 2, "bach": 1}]}, "space.bach: unknown key"),
         ({"points": [{"workers": 0}]}, "space.workers: 0 is no worker count"),

@@ -8,10 +8,10 @@ from enum import StrEnum
 from typing import Any
 
 from sweeper.ranking.curve import CurveSummary, LossPoint
-from sweeper.ranking.origin import why_not_from_zero
+from sweeper.ranking.time_origin import why_not_from_zero
 
 
-class Origin(StrEnum):
+class TimeOrigin(StrEnum):
     """Seconds count from zero, or from each log's first point."""
 
     ZERO = "zero"
@@ -22,12 +22,12 @@ class Origin(StrEnum):
 class DecidedOrigin:
     """The origin of an import; where it was `guessed` to be the first point, areas over seconds are left out."""
 
-    origin: Origin
+    origin: TimeOrigin
     guessed: str = ""
 
     def applied(self, points: Sequence[LossPoint]) -> tuple[LossPoint, ...]:
         """A curve whose seconds count from the origin."""
-        if self.origin is Origin.ZERO:
+        if self.origin is TimeOrigin.ZERO:
             return tuple(points)
         return tuple(replace(point, seconds=point.seconds - points[0].seconds) for point in points)
 
@@ -37,7 +37,7 @@ class DecidedOrigin:
 
     def told(self, points: Sequence[LossPoint]) -> dict[str, Any]:
         """What an attempt keeps of a log's own times, which were `applied`."""
-        if self.origin is Origin.ZERO:
+        if self.origin is TimeOrigin.ZERO:
             return {}
         return {"import": {"origin": self.origin.value, "first_seconds": points[0].seconds}}
 
@@ -55,11 +55,11 @@ class DecidedOrigin:
 def decide_origin(chosen: str | None, logs: Iterable[tuple[str, Sequence[float]]]) -> DecidedOrigin:
     """The chosen origin, else zero where the seconds of all logs, each by its name, look like durations.
 
-    See `sweeper.ranking.origin.why_not_from_zero` for what these look like.
+    See `sweeper.ranking.time_origin.why_not_from_zero` for what these look like.
     """
     if chosen is not None:
-        return DecidedOrigin(Origin(chosen))
+        return DecidedOrigin(TimeOrigin(chosen))
     for name, seconds in logs:
         if reason := why_not_from_zero(seconds):
-            return DecidedOrigin(Origin.FIRST, f"{name}: {reason}")
-    return DecidedOrigin(Origin.ZERO)
+            return DecidedOrigin(TimeOrigin.FIRST, f"{name}: {reason}")
+    return DecidedOrigin(TimeOrigin.ZERO)
