@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from sweeper.plan.equivalence import NOT_OF_THE_TIME
 from sweeper.ranking import Candidate
 from sweeper.ranking.curve import LossPoint
 from sweeper.ranking.partial_means import Hopeless, Means, Needed
@@ -39,19 +40,38 @@ class AreaVerdict(Verdict, Protocol):
 
 
 @dataclass
+class Pace:
+    """How fast the trials go whose steps take the same time: seconds a step, of the fastest of so many windows."""
+
+    windows: int = 0
+    fastest: float = math.inf
+
+    def add(self, seconds: float, steps: int) -> None:
+        """Another window."""
+        if steps > 0:
+            self.windows += 1
+            self.fastest = min(self.fastest, seconds / steps)
+
+    @property
+    def least(self) -> float:
+        """Seconds that a step takes at least, as far as is known: zero before there are a few windows."""
+        return self.fastest if self.windows >= _ENOUGH_WINDOWS else 0.0
+
+
+@dataclass
 class RunningCurve:
     """A running trial's curve so far; `steps` and `images` are what it will have in the end, None where unknown.
 
-    `scale` is what a unit of its axis counts: over dollars, what a second of it costs.
+    `scale` is what a unit of its axis counts: over dollars, what a second of it costs. Trials of one cell share a
+    `pace`.
     """
 
     scale: float
     steps: int | None
     images: int | None
+    pace: Pace
     last: LossPoint | None = None
     area: float = 0.0
-    windows: int = 0
-    fastest: float = math.inf  # seconds a step, of any window so far
 
 
 @dataclass
@@ -59,7 +79,8 @@ class AreaBound:
     """The bound for the trials of one sweep.
 
     The guarantee holds for losses of at least `floor`, and over seconds with a floor above zero for steps that do not
-    become faster than the fastest window of their trial so far, of which there must be a few. A loss below the floor
+    become faster than in the fastest window so far of any trial that differs in nothing on which a step's time depends;
+    of such windows there must be a few. A loss below the floor
     lowers it, one below zero ends the pruning; both are warned about.
 
     Over dollars `scale` gives what a second costs, of a trial's parameters. Where `repeats` gives seeds, settings are
@@ -73,6 +94,7 @@ class AreaBound:
     scale: Callable[[Mapping[str, Any]], float] = lambda _: 1.0
     repeats: int | Race = 1
     _running: dict[str, RunningCurve] = field(default_factory=dict)
+    _paces: dict[Hashable, Pace] = field(default_factory=dict)
     _off: bool = False
     _lowered: bool = False
 
@@ -94,7 +116,8 @@ class AreaBound:
         """An attempt at a trial begins, of so many steps and images in all as far as these are known."""
         self._means.add({trial: parameters})
         self._means.waits(trial)
-        self._running[trial] = RunningCurve(self.scale(parameters), steps, images)
+        pace = self._paces.setdefault(_cell(parameters), Pace())
+        self._running[trial] = RunningCurve(self.scale(parameters), steps, images, pace)
 
     def point(self, trial: str, point: LossPoint) -> AreaVerdict | None:
         """The next point of a running trial; why it should be stopped, None where it may still win."""
@@ -109,9 +132,7 @@ class AreaBound:
             width = self._position(point) - self._position(before)
             running.area += running.scale * width * (before.loss + point.loss) / 2
         step, seconds = (before.step, before.seconds) if before else (0, 0.0)
-        if point.step > step:
-            running.windows += 1
-            running.fastest = min(running.fastest, (point.seconds - seconds) / (point.step - step))
+        running.pace.add(point.seconds - seconds, point.step - step)
         self._means.runs(trial, running.area + self.floor * running.scale * self.left(running))
         return self.hopeless(trial)
 
@@ -146,7 +167,7 @@ class AreaBound:
         steps = max(0, running.steps - last.step) if running.steps else 0
         if self.over == "steps":
             return float(steps)
-        return steps * running.fastest if running.windows >= _ENOUGH_WINDOWS else 0.0
+        return steps * running.pace.least
 
     def _look_at(self, loss: float) -> None:
         if loss < 0:
@@ -167,3 +188,8 @@ class AreaBound:
         if self.over in ("seconds", "dollars"):
             return point.seconds
         return float(point.step) if self.over == "steps" else math.nan if point.images is None else float(point.images)
+
+
+def _cell(parameters: Mapping[str, Any]) -> Hashable:
+    """What the time of a step may depend on; values may be of any kind."""
+    return frozenset((name, repr(value)) for name, value in parameters.items() if name not in NOT_OF_THE_TIME)

@@ -77,8 +77,10 @@ def test_over_seconds_the_rest_goes_at_the_fastest_pace_of_several_windows() -> 
 
     # At 5 windows 5.0 are there, and 50 steps of 0.05 s x 0.5 to come, which makes 6.25.
     assert stopped_at(made, ten(2.0), steps=100) == 5
-    # At 2 windows it would be 4.0 + 80 x 0.05 x 0.5 = 6.0, but nothing is known of the pace so soon.
-    assert stopped_at(made, ten(4.0), steps=100) == 3
+    # At 2 windows it would be 4.0 + 80 x 0.05 x 0.5 = 6.0: another trial of its kind has shown how fast steps go, ...
+    assert stopped_at(made, ten(4.0), steps=100, learning_rate=0.5) == 2
+    # ... and of one that differs in more nothing is known of the pace so soon.
+    assert stopped_at(made, ten(4.0), steps=100, batch_size=64) == 3
     faster = [*ten(2.0)[:2], *(LossPoint(10 * n, 320 * n, 1.0 + 0.05 * (n - 2), 2.0) for n in range(3, 11))]
     assert stopped_at(made, faster, steps=100) is None
 
