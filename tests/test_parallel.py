@@ -13,9 +13,7 @@ _PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "tests
 _TIMEOUT_S = 120
 
 
-@pytest.mark.parametrize(
-    "ranks", [2, 3, pytest.param(1, marks=pytest.mark.long), pytest.param(4, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("ranks", [3, *(pytest.param(ranks, marks=pytest.mark.long) for ranks in (1, 2, 4))])
 def test_at_several_rank_counts(ranks: int, tmp_path: Path) -> None:
     with mpi_job(ranks, *_PYTEST, "--counts", str(tmp_path), stderr=subprocess.STDOUT) as job:
         try:

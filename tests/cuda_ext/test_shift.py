@@ -141,6 +141,7 @@ def test_torch_accepts_the_registrations(device: str) -> None:
     torch.library.opcheck(namespace.shift_left, (x,))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("device", DEVICES)
 def test_they_compile_into_one_graph(device: str) -> None:
     def work(storage: Tensor, x: Tensor) -> Tensor:

@@ -48,6 +48,7 @@ def test_a_full_disk(disk: Path, spec: Path, tmp_path: Path) -> None:
     goes_on(disk, tmp_path)
 
 
+@pytest.mark.long
 def test_a_file_that_may_not_grow(spec: Path, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()

@@ -6,6 +6,8 @@ import json
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.processes import eventually
 from tests.sweeper.cli.commands import begin, others, rows
 
@@ -41,6 +43,7 @@ def test_the_winner_is_that_of_the_whole_grid(spec: Path, tmp_path: Path) -> Non
     assert eventually(lambda: not others(tmp_path))
 
 
+@pytest.mark.long
 def test_a_median_pruner_stops_trials_and_says_that_they_might_have_won(spec: Path, tmp_path: Path) -> None:
     rates = "[0.1, 0.11, 0.12, 0.13, 0.14, 0.0001, 0.0002]"
     spec.write_text(SPEC.replace("CORES", str(CORES)).replace("[0.0001, 0.1, 0.00001, 0.01]", rates))

@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
+from sweeper.spec.file import load_spec
+from sweeper.store import open_store
 from tests.sweeper.cli.commands import begin, rows
 
 SPEC = """
@@ -66,9 +72,17 @@ def test_equal_global_batches_are_trained_once_and_a_check_finds_the_same_losses
     assert all(trial["area_difference"] is not None for trial in checked["trials"])
 
 
-def test_a_check_of_a_sweep_without_derived_trials_says_so(spec: Path) -> None:
-    spec.write_text(SPEC.replace("workers: [1, 2]", "workers: [1]").replace("[32, 64]", "[64]"))
-    run("run", str(spec))
+def test_a_check_of_a_sweep_without_derived_trials_says_so(spec: Path, tmp_path: Path) -> None:
+    spec.write_text(SPEC)
+    parsed = load_spec(spec)
+    with closing(open_store(f"sqlite:///{tmp_path / 'sweeper.db'}")) as store:
+        sweep = store.sweeps.add(parsed, plan(parsed))
+        points = [LossPoint(1, 64, 0.5, 2.0), LossPoint(2, 128, 1.0, 1.0)]
+        for trial in store.trials.of(sweep):
+            attempt = store.attempts.claim(trial.id)
+            assert attempt is not None
+            store.attempts.add_points(trial.id, attempt, points)
+            store.attempts.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points))
     done = sweeper("check", "latest")
     assert done.returncode == 1
     assert done.stderr.startswith("error: sweep ")

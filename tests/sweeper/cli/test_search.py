@@ -6,6 +6,8 @@ import json
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.processes import eventually
 from tests.sweeper.cli.commands import begin, number, others, rows
 
@@ -40,6 +42,7 @@ def test_a_search_runs_as_many_trials_as_asked_for_and_shows_them(spec: Path, tm
     assert "9 of its 9 trials have ended" in again.communicate(timeout=60)[1]
 
 
+@pytest.mark.long
 def test_what_was_interrupted_goes_on_to_its_number_and_two_do_not_exceed_it(spec: Path, tmp_path: Path) -> None:
     process = begin("run", str(spec), *RUN)
     assert eventually(lambda: number(tmp_path, ENDED) >= 4, timeout_s=120)

@@ -86,7 +86,7 @@ def test_stop_by_the_server(serving: Serving, spec: Path, tmp_path: Path) -> Non
     assert {state for (state,) in rows(tmp_path, "SELECT state FROM trial")} == {"cancelled"}
 
 
-@pytest.mark.parametrize("number_", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number_", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_a_server_that_ends_is_followed_by_one_that_goes_on(
     number_: signal.Signals, spec: Path, tmp_path: Path
 ) -> None:
