@@ -181,7 +181,7 @@ def _kind_of_points(value: Any) -> str:
 
 def _number_of_points(value: Any) -> Any:
     if isinstance(value, str) and not value.strip().isdecimal():
-        raise ValueError("is no number of points; give a whole number, or all")
+        raise ValueError("is not a number of points; give a whole number, or all")
     return value
 
 
@@ -302,7 +302,7 @@ class TrainingConfig(BaseModel):
         return samples * (self.augmentation.instances // self.augmentation.copies)
 
     def known_budget(self, workers: int) -> Budget | None:
-        """The same before the data set is loaded; None for epochs of the user's own, whose samples nobody knows."""
+        """The same before the data set is loaded; None for epochs of the user's own data, whose size is not known."""
         samples = SAMPLES.get(self.data)
         return None if samples is None and self.epochs is not None else self.budget(workers, samples or 0)
 

@@ -87,8 +87,8 @@ class OperationTable:
 def operation_table(store: Store, trials: TrialTable) -> OperationTable:
     """What a step takes, phase by phase; a series of worker counts for each batch size, and for each further parameter.
 
-    Learning rates and seeds change no step: of trials that differ in nothing else, the median is taken. Evaluations and
-    checkpoints are no part of steps, and derived trials have made none.
+    Learning rates and seeds change no step: of trials that differ in nothing else, the median is taken. Steps
+    do not include evaluations and checkpoints, and derived trials have made none.
 
     Raises:
         FigureError: none of these trials has recorded phases and steps.

@@ -23,7 +23,7 @@ class PhaseRow:
 
     The trial is the group's best that ran itself (one that is derived took another's losses, and has no phases of its
     own); None where there is none. `seconds` are empty where nothing was recorded, and `per_step`, the mean of a step,
-    also where nobody knows the steps.
+    also where the number of steps is not known.
     """
 
     group: TrialGroup
