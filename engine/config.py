@@ -181,7 +181,7 @@ def _kind_of_points(value: Any) -> str:
 
 def _number_of_points(value: Any) -> Any:
     if isinstance(value, str) and not value.strip().isdecimal():
-        raise ValueError("is no number of points; give a whole number, or all")
+        raise ValueError("is not a number of points; give a whole number, or all")
     return value
 
 
@@ -286,20 +286,23 @@ class TrainingConfig(BaseModel):
     def budget(self, workers: int, samples: int) -> Budget:
         """How long a run of `workers` workers trains on a data set of so many `samples`.
 
-        The images of `epochs` are rounded, to one at least. Where instances count, an epoch has all of them.
+        The images of `epochs` are rounded, to one at least.
         """
         batch = self.global_batch(workers)
         if self.steps is not None:
             images = self.steps * batch
         elif self.epochs is not None:
-            counted = self.augmentation.instances // self.augmentation.copies  # of each sample
-            images = max(1, round(self.epochs * samples * counted))
+            images = max(1, round(self.epochs * self.images_per_epoch(samples)))
         else:
             images = self.images or DEFAULT_IMAGES
         return Budget(images, batch, self.points)
 
+    def images_per_epoch(self, samples: int) -> int:
+        """Images of a pass over a data set of so many `samples`; where instances count, it has all of them."""
+        return samples * (self.augmentation.instances // self.augmentation.copies)
+
     def known_budget(self, workers: int) -> Budget | None:
-        """The same before the data set is loaded; None for epochs of the user's own, whose samples nobody knows."""
+        """The same before the data set is loaded; None for epochs of the user's own data, whose size is not known."""
         samples = SAMPLES.get(self.data)
         return None if samples is None and self.epochs is not None else self.budget(workers, samples or 0)
 

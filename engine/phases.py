@@ -34,7 +34,7 @@ class Timeline(Protocol):
         """Time between two marks that are reached."""
 
     def release(self, mark: Any) -> None:
-        """A mark is needed no more."""
+        """Take back a mark that is no longer needed."""
 
 
 class HostTimeline:
@@ -136,7 +136,7 @@ class Phases:
 
     @contextmanager
     def paused(self, name: str) -> Iterator[None]:
-        """Count the block as `name`, which is no part of the training; the report goes on behind it."""
+        """Count the block as `name`, outside the training; the report goes on behind it."""
         self.stop()
         begun = self._now()
         try:

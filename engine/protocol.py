@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 STACKS_SIGNAL = signal.SIGUSR1
 # Begins each line of a dying rank's traceback on standard error, before the rank's number.
 LAST_WORDS = "sweeper-rank"
-# Phases that are no part of a trial's seconds.
+# Phases outside a trial's seconds.
 OFF_THE_CLOCK = ("evaluation", "checkpoint")
 
 

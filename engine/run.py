@@ -27,7 +27,7 @@ from engine.errors import DataError
 from engine.evaluation import Evaluator, Quality, averaged
 from engine.exchange import chosen_method, make_exchange
 from engine.flat import FlatParameters
-from engine.models import build
+from engine.models import Task, build
 from engine.operators import check_operators, needs_operators
 from engine.optimizer import make_optimizer, set_rate, velocities
 from engine.phases import COMPUTE, STEP, Now, Phases, timeline_of
@@ -49,10 +49,10 @@ class Run:
         self._on_gpu = self.device.type == "cuda"
         if needs_operators(config):
             check_operators(cuda=self._on_gpu)
-        torch.manual_seed(_seed_of(config.seed, comm.rank if config.exchange.start == "own" else 0))
+        torch.manual_seed(config.seed)  # before loading: a data set of the user's own may draw, and all ranks alike
         data = load(config.data)
         self.budget = config.budget(comm.size, len(data))
-        self._task = build(config, data)
+        self._task = _build(config, data, comm.rank)
         self._module = self._task.module.to(self.device)
         _lay_out(self._module)
         self.flat = FlatParameters(self._module)
@@ -253,8 +253,9 @@ class Run:
     def _curve_in_words(self) -> dict[str, str]:
         if self.comm.size == 1 or not self.config.exchange.weights_differ:
             return {}
+        until = "" if self.config.exchange.every > 1 else " until the first average"
         return {
-            "losses": "mean of the workers' own, each with its own weights",
+            "losses": f"mean of the workers' own, each with its own weights{until}",
             "evaluations": "of the averaged weights",
         }
 
@@ -263,9 +264,18 @@ def _drawn_seed(*numbers: int) -> int:
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
 
 
-def _seed_of(seed: int, rank: int) -> int:
-    """Of a rank's initial weights: rank 0 has those that all have where they start alike."""
-    return _drawn_seed(seed, rank, _INITIAL) if rank else seed
+def _build(config: TrainingConfig, data: DataSet, rank: int) -> Task:
+    """The network; where ranks start from weights of their own, rank 0 has those that all have otherwise.
+
+    The test set is loaded later and may draw, too: ranks go on drawing alike, whatever their weights took.
+    """
+    if config.exchange.start == "shared":
+        return build(config, data)
+    if rank:
+        torch.manual_seed(_drawn_seed(config.seed, rank, _INITIAL))
+    task = build(config, data)
+    torch.manual_seed(config.seed)
+    return task
 
 
 def _lay_out(module: nn.Module) -> None:

@@ -6,7 +6,14 @@ from engine.errors import ClearError
 
 
 class SweeperError(ClearError):
-    """Base of the expected errors of sweeps, as `engine.errors` has those of training."""
+    """Base of the expected errors of sweeps, as `engine.errors` has those of training.
+
+    `option` is how the command line does what the remedy says. Only the command line shows it.
+    """
+
+    def __init__(self, message: str, remedy: str = "", option: str = "") -> None:
+        super().__init__(message, remedy)
+        self.option = option
 
 
 class SpecError(SweeperError):
@@ -14,8 +21,8 @@ class SpecError(SweeperError):
 
     kind = "spec"
 
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems))
+    def __init__(self, problems: list[str], option: str = "") -> None:
+        super().__init__("\n".join(problems), option=option)
         self.problems = problems
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
+from dashboards.responses.flags import without_flags
 from dashboards.responses.json_answers import error_content, to_json
 from engine.errors import ClearError
 from sweeper.answers.progress import Follower
@@ -136,7 +137,8 @@ class _Watch:
             try:
                 news = await run_in_threadpool(self._look, followed, rewound)
             except ClearError as error:
-                await self._tell_fault(error_content(error.kind, error.message, error.remedy), rewound)
+                said = without_flags(error.message), without_flags(error.remedy)
+                await self._tell_fault(error_content(error.kind, *said), rewound)
                 continue
             except Exception:
                 logger.exception("sweep %s", self._sweep_id)
@@ -186,7 +188,7 @@ class _Watch:
         return None
 
     def _tell(self, news: _News) -> None:
-        message = Message("progress", to_json(news.progress).decode())
+        message = Message("progress", to_json(_for_pages(news.progress)).decode())
         if message != self._told:
             self._told = message
             self._tell_all(message)
@@ -200,6 +202,12 @@ class _Watch:
     def _tell_all(self, message: Message) -> None:
         for page in list(self.pages):
             _put(page, message)
+
+
+def _for_pages(progress: Mapping[str, Any]) -> dict[str, Any]:
+    """Progress whose problem names no options of the command line."""
+    problem = progress["problem"]
+    return {**progress, "problem": problem and {name: without_flags(text) for name, text in problem.items()}}
 
 
 def _written(attempt: int, points: list[LossPoint]) -> str:

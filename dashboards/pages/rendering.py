@@ -5,7 +5,6 @@ A template takes nothing that comes from elsewhere for HTML.
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -17,13 +16,13 @@ from starlette.responses import HTMLResponse
 from dashboards.figures.words.labels import plain
 from dashboards.figures.words.numbers import parameter_words
 from dashboards.pages.static_files import asset, plotly_address
+from dashboards.responses.flags import without_flags
 from sweeper.answers.numbers import dollars, duration, measure
 from sweeper.answers.sweeps import trial_answer
 from sweeper.answers.trial_words import area_words, marks_of
 from sweeper.plan.trial import TrialState
 from sweeper.store import TrialRecord
 
-_FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 _STATES = [state.value for state in TrialState]
 _ENVIRONMENT = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -54,13 +53,7 @@ def show(template: str, status: int = 200, **content: Any) -> HTMLResponse:
 
 def error_page(status: int, kind: str, message: str, remedy: str = "") -> HTMLResponse:
     """An error with the words that programs get."""
-    shown = {"message": without_flags(message), "remedy": without_flags(remedy)}
-    return show("error.html", status, code=status, kind=kind, **shown)
-
-
-def without_flags(text: str) -> str:
-    """A text of the library's for pages: "--over" is an option of the command line, and "over" what it chooses."""
-    return _FLAG.sub(lambda flag: flag[1].replace("-", " "), text)
+    return show("error.html", status, code=status, kind=kind, message=message, remedy=remedy)
 
 
 def measure_words(value: float | None) -> str:

@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from dashboards.responses.flags import without_flags
 from dashboards.responses.json_answers import error_answer
 from engine.errors import ClearError
 from sweeper import errors
@@ -30,7 +31,10 @@ def handle_failures(app: FastAPI, page: ErrorPage) -> None:
     """Have each error answered in the one shape, or as a `page` if a browser asks for one."""
 
     def failure(request: Request, status: int, kind: str, message: str, remedy: str) -> Response:
-        wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
+        of_pages = not request.url.path.startswith("/api/")
+        wants_page = "text/html" in request.headers.get("accept", "") and of_pages
+        if of_pages:
+            message, remedy = without_flags(message), without_flags(remedy)
         return (page if wants_page else error_answer)(status, kind, message, remedy)
 
     def clear(request: Request, error: Exception) -> Response:

@@ -49,14 +49,14 @@ def best_answer(
     sweep = store.sweeps.find(reference)
     axis = sweep.over if over is None else over
     if axis not in OVER:
-        raise SpecError([f"--over: {axis!r} is no axis; use one of {', '.join(OVER)}"])
+        raise SpecError([f"over: unknown axis {axis!r}; use one of {', '.join(OVER)}"])
     rate, repeats = rate_for(sweep, axis, rate), sweep.spec.repeats
     trials = competitors(candidates_over(store, sweep, axis, rate, oversubscribed=oversubscribed), repeats)
     names = tuple(dict.fromkeys(by)) or sweep.group_by
     _check_names(names, trials, sweep)
     limit = sweep.threshold if threshold is None else threshold
     if limit is not None and not math.isfinite(limit):
-        raise SpecError([f"--threshold: {limit} is not finite; give a loss, such as 1.8"])
+        raise SpecError([f"threshold: {limit} is not finite; give a loss, for example 1.8"])
     groups = best_per_group(trials, limit, names)
     accuracies, prune = accuracies_of(store, sweep), sweep.spec.prune
     settled = _is_asked_as_pruned(sweep, axis, names, limit) and _holds(sweep, groups) and _as_planned(trials, repeats)
@@ -116,9 +116,7 @@ def _check_names(names: Sequence[str], trials: Sequence[Candidate], sweep: Sweep
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             remedy = f"did you mean {near[0]}? " if near else ""
-            raise SpecError(
-                [f"--by: {name!r} is no parameter of sweep {sweep.name}; {remedy}known are {', '.join(known)}"]
-            )
+            raise SpecError([f"by: sweep {sweep.name} has no parameter {name!r}; {remedy}known are {', '.join(known)}"])
 
 
 def _holds(sweep: SweepRecord, groups: Sequence[Group]) -> bool:

@@ -43,8 +43,11 @@ def _p_words(p_value: float) -> str:
 
 
 def learnt_nothing(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """How many trials diverged, and how many stayed at chance; nothing where there are none."""
-    diverged, at_chance = (sum(group[name] for group in groups) for name in ("diverged", "at_chance"))
+    """How many trials diverged, and how many stayed at chance; nothing where there are none.
+
+    A service of an earlier version counts neither.
+    """
+    diverged, at_chance = (sum(group.get(name, 0) for group in groups) for name in ("diverged", "at_chance"))
     parts = [f"{diverged} diverged"] if diverged else []
     parts += [f"{at_chance} stayed at chance"] if at_chance else []
     if parts:

@@ -25,9 +25,10 @@ def rate_for(sweep: SweepRecord, over: str, given: float | None = None) -> float
     if rate is None and over == DOLLARS:
         raise SpecError(
             [
-                f"--over: dollars needs a rate, and sweep {sweep.id} has none; give --dollars-per-worker-hour, "
-                "or resources.dollars_per_worker_hour in the spec"
-            ]
+                f"over: dollars needs a rate, and sweep {sweep.id} has none; set resources.dollars_per_worker_hour in "
+                "the spec, or give a rate"
+            ],
+            "--dollars-per-worker-hour",
         )
     return rate
 

@@ -44,10 +44,10 @@ def forecast_answer(
     sweep = store.sweeps.find(reference)
     axis = sweep.over if over is None else over
     if axis not in OVER:
-        raise SpecError([f"--over: {axis!r} is no axis; use one of {', '.join(OVER)}"])
+        raise SpecError([f"over: unknown axis {axis!r}; use one of {', '.join(OVER)}"])
     limit = sweep.threshold if threshold is None else threshold
     if limit is not None and not math.isfinite(limit):
-        raise SpecError([f"--threshold: {limit} is not finite; give a loss, such as 1.8"])
+        raise SpecError([f"threshold: {limit} is not finite; give a loss, for example 1.8"])
     rate = rate_for(sweep, axis, rate)
     runs = runs_of(sweep, store.trials.of(sweep.id))
     forecaster = Forecaster(runs, limit, axis, rate)

@@ -16,6 +16,7 @@ from sweeper.store import Store, SweepRecord
 from sweeper.store.progress import RunningTrial
 
 _ESTIMATE_EVERY_S = 2.0
+_EARLIER_WORDS = {"pending": SweepState.WAITING}  # of services of earlier versions; their other words are today's
 
 
 def mark_of(sweep: SweepRecord) -> int:
@@ -25,10 +26,16 @@ def mark_of(sweep: SweepRecord) -> int:
 
 
 def is_over(progress: Mapping[str, Any]) -> bool:
-    """Whether nobody runs the sweep any more, nor is a service about to."""
+    """Whether nobody runs the sweep any more, nor is a service about to.
+
+    `progress` may be of a service of another version: a sweep in a state that is not known here is not over.
+    """
     if progress["problem"]:
         return True
-    state = SweepState(progress["state"])
+    word = progress["state"]
+    if word not in _EARLIER_WORDS and word not in set(SweepState):
+        return False
+    state = _EARLIER_WORDS.get(word) or SweepState(word)
     return state.over or (state is not SweepState.RUNNING and (progress["stopped"] or not progress["submitted"]))
 
 

@@ -16,7 +16,7 @@ from importlib.metadata import entry_points
 import click
 
 from engine.errors import ClearError
-from sweeper.errors import UsageError
+from sweeper.errors import SweeperError, UsageError
 
 # Loaded only when called, so that `sweeper list` does not wait for what `sweeper run` needs.
 COMMANDS = {
@@ -76,7 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = cli.main(args=list(arguments), prog_name="sweeper", standalone_mode=False)
         sys.stdout.flush()
     except ClearError as error:
-        code = _report(error.kind, error.message, error.remedy, as_json)
+        message, remedy = _with_option(error)
+        code = _report(error.kind, message, remedy, as_json)
     except click.exceptions.NoArgsIsHelpError as error:  # a group of commands without one of them
         click.echo(error.format_message(), err=True)
         code = 2
@@ -100,6 +101,12 @@ def _set_up_logging() -> None:
     if level.lower() not in known:
         raise UsageError(f"{LOG_VARIABLE}: {level!r} is no level", f"use one of {', '.join(known)}")
     logging.basicConfig(level=level.upper(), format="%(levelname)s %(message)s")
+
+
+def _with_option(error: ClearError) -> tuple[str, str]:
+    """Message and remedy, with the option that does what the last of them says."""
+    option = f" ({error.option})" if isinstance(error, SweeperError) and error.option else ""
+    return (error.message, f"{error.remedy}{option}") if error.remedy else (f"{error.message}{option}", "")
 
 
 def _report(kind: str, message: str, remedy: str, as_json: bool, code: int = 1) -> int:

@@ -86,7 +86,7 @@ def _check(sweep: SweepRecord, shared: list[TrialRecord], *, failed: bool, overs
     if shared or (failed and sweep.states.get(TrialState.FAILED)):
         return
     kinds = [*(["has failed"] if failed else []), *(["is oversubscribed"] if oversubscribed else [])]
-    raise NotFoundError(f"sweep {sweep.id}: no trial of it {' or '.join(kinds)}", "nothing is to be run again")
+    raise NotFoundError(f"sweep {sweep.id}: none of its trials {' or '.join(kinds)}", "there is nothing to run again")
 
 
 def _let_wait(store: Store, sweep_id: str, shared: list[TrialRecord], *, failed: bool) -> None:

@@ -109,7 +109,8 @@ def runs_of(sweep: SweepRecord, trials: Sequence[TrialRecord]) -> list[Run]:
         if "command" not in trial.config:
             found = sharing_faults(trial.config)
             if trial.whole_images is None:
-                found.append(f"trial.epochs of data {trial.config['data']} are images that nobody knows; use images")
+                data = trial.config["data"]
+                found.append(f"trial.epochs: the size of data {data} is not known; give trial.images instead")
         faults |= dict.fromkeys(found)
         if not found:
             runs.append(_run(trial))

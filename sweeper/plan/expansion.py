@@ -6,13 +6,14 @@ import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
 from engine.budget import Budget
-from engine.config import AugmentationConfig, ScheduleConfig, TrainingConfig
+from engine.config import SAMPLES, AugmentationConfig, ScheduleConfig, TrainingConfig
 from sweeper.errors import SpecError
 from sweeper.plan.trial import TrialSpec
 from sweeper.spec import Resources, SweepSpec, replace_field
@@ -220,5 +221,8 @@ def _check_images(planned: Iterable[TrialSpec]) -> None:
 
 
 def _at_least(worst: Budget, config: TrainingConfig) -> str:
-    """The smallest budget of the same kind that has a whole step."""
-    return f"{worst.batch}" if config.epochs is None else f"{config.epochs * worst.batch / worst.images:.3g}"
+    """The smallest budget of the same kind that has a whole step; epochs rounded up to three significant digits."""
+    if config.epochs is None:
+        return f"{worst.batch}"
+    least = Context(prec=3, rounding=ROUND_CEILING).divide(worst.batch, config.images_per_epoch(SAMPLES[config.data]))
+    return f"{least.normalize():f}"

@@ -50,10 +50,12 @@ def check_shapes(shapes: Iterable[Shape], capacity: Capacity, *, oversubscribe: 
     there = f"{most_cpus} CPUs" + (f" and {most_gpus} GPUs" if gpus else "")
     fitting = min(most_cpus // cpus, most_gpus // gpus if gpus else most_cpus)
     remedy = f"keep to at most {fitting} workers" if fitting else "ask for less per worker"
-    sharing = "" if oversubscribe or not (most_gpus or not gpus) else ", or let them share with --oversubscribe"
+    may_share = not oversubscribe and bool(most_gpus or not gpus)
+    sharing = f", or let workers share {'cores and GPUs' if gpus else 'cores'}" if may_share else ""
     raise SeatingError(
         f"space.workers: {counts} cannot be seated: a worker takes {each}, and the largest host has {there}",
         f"{remedy}, or change resources{sharing}",
+        "--oversubscribe" if may_share else "",
     )
 
 
@@ -89,8 +91,8 @@ class LaunchFailures:
 
     def error(self, workers: int) -> LaunchError:
         """Why trials of this size are left."""
-        remedy = "mend that, then `sweeper rerun --failed` runs them and what waits"
-        return LaunchError(f"gangs of {workers} workers: {self._problem(workers)}", remedy)
+        remedy = "mend that, then rerun the failed trials, and those that wait run too"
+        return LaunchError(f"gangs of {workers} workers: {self._problem(workers)}", remedy, "`sweeper rerun --failed`")
 
     def _problem(self, workers: int) -> str:
         return f"{MOST_IN_A_ROW} attempts in a row failed before training, the last one so: {self._reasons[workers]}"

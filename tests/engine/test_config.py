@@ -102,7 +102,7 @@ def test_runs_of_any_batch_size_have_about_as_many_points(
         ({"epochs": 0}, "greater than 0"),
         ({"epochs": math.inf}, "less than"),
         ({"steps": 1.5}, "fractional"),
-        ({"points": "each"}, "is no number of points; give a whole number, or all"),
+        ({"points": "each"}, "is not a number of points; give a whole number, or all"),
         ({"momentum": 1}, "less than 1"),
         ({"learning_rate": math.inf}, "finite"),
         ({"weight_decay": math.nan}, "greater than or equal to 0|finite"),

@@ -12,12 +12,16 @@ import pytest
 import torch
 from mpi4py import MPI
 
+from engine.batches import HostBatches
 from engine.config import ExchangeConfig, TrainingConfig
+from engine.data import load
 from engine.evaluation import Evaluator, Quality, share_buffers
 from engine.exchange.buckets import Buckets
+from engine.models import build
 from engine.protocol import Ended, Evaluated, Point, Started
 from engine.run import Run
 from engine.trainer import train
+from tests.engine.drawn_data import SAMPLES
 from tests.engine.working_clock import (
     COMPUTING,
     GIVING,
@@ -264,17 +268,45 @@ def test_ranks_start_from_weights_of_their_own_and_meet_at_the_first_average() -
         assert len(set(WORLD.allgather(run.flat.weights.numpy().tobytes()))) == 1
 
 
+@pytest.mark.parametrize("start", ["shared", "own"])
+def test_all_ranks_learn_the_same_data_though_loading_draws(start: str) -> None:
+    settings = {
+        **NEURON,
+        "model": "mlp",
+        "data": "tests.engine.drawn_data:pictures",
+        "images": 32,
+        "global_batch_size": 8,
+    }
+    exchange = {"average": "weights", "start": start}
+    config = TrainingConfig.model_validate({**settings, "evaluate_every": 16, "exchange": exchange})
+    run = Run(config, WORLD)
+    evaluator = run._evaluator
+    assert isinstance(run._batches, HostBatches)
+    assert evaluator
+    assert isinstance(evaluator._batches, HostBatches)
+    everything = np.arange(SAMPLES)
+    for batches in (run._batches, evaluator._batches):
+        assert len(set(WORLD.allgather(batches.get(everything)[0].numpy().tobytes()))) == 1
+    weights = WORLD.allgather(run.flat.weights.numpy().tobytes())
+    assert len(set(weights)) == (WORLD.size if start == "own" else 1)
+    torch.manual_seed(config.seed)
+    task = build(config, load(config.data))
+    drawn = torch.cat([parameter.flatten() for parameter in task.module.parameters()])
+    assert WORLD.rank or sorted(run.flat.weights.tolist()) == sorted(drawn.tolist()), "data first, then weights"
+
+
 def test_the_record_says_whose_losses_and_weights_are_told() -> None:
     words = "mean of the workers' own, each with its own weights"
-    for exchange, differ in (
-        ({}, False),
-        ({"average": "weights"}, False),
-        ({"average": "weights", "every": 2}, True),
-        ({"average": "weights", "start": "own"}, True),
+    for exchange, losses in (
+        ({}, None),
+        ({"average": "weights"}, None),
+        ({"average": "weights", "every": 2}, words),
+        ({"average": "weights", "every": 2, "start": "own"}, words),
+        ({"average": "weights", "start": "own"}, f"{words} until the first average"),
     ):
         config = TrainingConfig.model_validate({**NEURON, "images": 40, "global_batch_size": 10, "exchange": exchange})
         found = Run(config, WORLD).effective()
-        assert found.get("losses") == (words if differ and WORLD.size > 1 else None)
+        assert found.get("losses") == (losses if WORLD.size > 1 else None)
         own = ", from initial weights of each rank's own" if exchange.get("start") and WORLD.size > 1 else ""
         assert found["exchange"].endswith(own)
 

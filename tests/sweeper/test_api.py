@@ -88,8 +88,10 @@ def test_best_says_what_the_command_says(sweep: sweeper.Sweep, store: Store) -> 
     assert frame.best_minimum_loss[1] == pytest.approx(1.9)
     assert list(sweep.best(threshold=2.0).qualified) == [2, 1]
     assert sweep.best(by=["batch_size"], over="images").equals(sweep.best(by="batch_size", over="images"))
-    with pytest.raises(SpecError, match="is no parameter"):
+    with pytest.raises(SpecError, match="has no parameter"):
         sweep.best(by=["nothing"])
+    with pytest.raises(SpecError, match=r"^over: unknown axis 'epochs'; use one of seconds, images, steps, dollars$"):
+        sweep.best(over="epochs")
 
 
 def test_evaluations_and_phases(sweep: sweeper.Sweep) -> None:

@@ -11,7 +11,8 @@ from dashboards.figures.words.labels import group_name
 
 def operations_plot(table: OperationTable) -> dict[str, Any]:
     """Mean milliseconds of a step in each phase; see `drawing.draw_operations`."""
-    return {"panels": [_panel(table, phase) for phase in table.phases], "note": ""}
+    note = ". ".join(["Median over learning rates and seeds", *(text[0].upper() + text[1:] for text in table.notes)])
+    return {"panels": [_panel(table, phase) for phase in table.shown_phases], "note": f"{note}."}
 
 
 def _panel(table: OperationTable, phase: str) -> dict[str, Any]:
@@ -26,13 +27,13 @@ def _panel(table: OperationTable, phase: str) -> dict[str, Any]:
             "marker": {"size": 8},
             "hovertemplate": "%{x} workers: %{y:.4g} ms<extra></extra>",
         }
-        for place, one in enumerate(table.series)
+        for place, one in enumerate(table.shown)
     ]
-    counts = sorted({row.workers for one in table.series for row in one.rows})
+    counts = sorted({row.workers for one in table.shown for row in one.rows})
     layout = {
         "xaxis": axis("workers", type="log", tickvals=counts, ticktext=[str(count) for count in counts]),
         "yaxis": axis("ms per step", rangemode="tozero"),
-        "showlegend": len(table.series) > 1,
+        "showlegend": len(table.shown) > 1,
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
     }
     return panel(safe(phase), lines, 250, **layout)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dashboards.figures.tables.trials import Outcome, TrialGroup, TrialRow, TrialTable
@@ -23,7 +23,7 @@ class PhaseRow:
 
     The trial is the group's best that ran itself (one that is derived took another's losses, and has no phases of its
     own); None where there is none. `seconds` are empty where nothing was recorded, and `per_step`, the mean of a step,
-    also where nobody knows the steps.
+    also where the number of steps is not known.
     """
 
     group: TrialGroup
@@ -61,13 +61,18 @@ def phase_table(store: Store, trials: TrialTable) -> PhaseTable:
             f"sweep {trials.name!r}: the best trials of its groups have recorded no phases",
             "wait until a trial of the sweeper's own training has ended; commands and imports have none",
         )
-    order = sorted(names, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name))
+    order = in_order_of_a_step(names)
     rows = tuple(
         PhaseRow(group, row, _in_order(phases.seconds, order), _in_order(phases.per_step, order))
         for group, row in zip(trials.groups, chosen, strict=True)
         for phases in [found.get(row.trial, _NOTHING) if row else _NOTHING]
     )
     return PhaseTable(trials, tuple(order), rows)
+
+
+def in_order_of_a_step(names: Iterable[str]) -> list[str]:
+    """Names of phases as they follow each other in a step, then those beside the steps; unknown ones last."""
+    return sorted(names, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name))
 
 
 def _best_of_its_own(group: TrialGroup) -> TrialRow | None:

@@ -135,7 +135,7 @@ def check_areas(table: TrialTable) -> None:
     """Refuse a table of curves none of which has an area over its axis.
 
     Raises:
-        FigureError: it is so.
+        FigureError: no curve of the table has one.
     """
     if table.lacks:
         problem, remedy = table.lacks

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from dashboards.figures import Figure
 from dashboards.figures.drawing.figure_file import default_path, render
-from dashboards.pages.rendering import without_flags
+from dashboards.responses.flags import without_flags
 from dashboards.responses.json_answers import JsonAnswer
 from sweeper.errors import FigureError
 from sweeper.store import SweepRecord

@@ -1,9 +1,8 @@
 // Numbers, durations and errors as words.
 
-/** An error of the server's with its remedy. An option of the command line, "--over", goes by what it chooses, "over". */
+/** An error of the server's with its remedy. */
 export function errorWords({ message, remedy }) {
-  const words = [message, remedy].filter(Boolean).join("; ");
-  return words.replace(/(?<![\w-])--([a-z][a-z-]*)/g, (_, flag) => flag.replaceAll("-", " "));
+  return [message, remedy].filter(Boolean).join("; ");
 }
 
 /** Seconds of an estimate, as the command line has them: "12 s", "4 min 05 s", "3 h 20 min". */

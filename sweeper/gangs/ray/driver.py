@@ -133,7 +133,7 @@ class Gangs:
         except self._ray.exceptions.GetTimeoutError:
             raise LaunchError(
                 f"Ray has not started the gang's process within {ACTOR_S:g} s",
-                "see whether the host is overloaded, or use `--executor local`",
+                "see whether the host is overloaded, or use the local executor",
             ) from None
         except self._ray.exceptions.RayError as error:
             raise LaunchError(_gone(error), "see Ray's logs on the gang's host") from None

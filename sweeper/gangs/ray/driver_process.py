@@ -24,7 +24,7 @@ from sweeper.gangs.seats import Capacity
 _START_S = 60.0
 _CLOSE_S = 10.0
 _CONNECTING = 0  # the call that the driver answers of itself once it is connected
-_REMEDY = "check it with `sweeper doctor`, or use `--executor local`"
+_REMEDY = "check it with `sweeper doctor`, or use the local executor"
 
 
 class DriverProcess:

@@ -118,7 +118,7 @@ def _check_reachable(address: str) -> None:
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or "://" in address:
         raise LaunchError(
-            f"--ray-address {address}: is no address of a cluster's control service",
+            f"Ray address {address}: not the address of a cluster's control service",
             "write it like 10.0.0.1:6379, and run on a node of the cluster",
         )
     try:

@@ -191,7 +191,7 @@ def test_errors_of_all_kinds_have_one_shape(client: TestClient) -> None:
     )
     post(spec=SPEC, key="k")
     refused(post(spec={**SPEC, "name": "b"}, key="k"), 409, "submission")
-    assert "'none' is no parameter" in refused(client.get("/api/v1/sweeps/latest/best?by=none"), 422, "spec")
+    assert "has no parameter 'none'" in refused(client.get("/api/v1/sweeps/latest/best?by=none"), 422, "spec")
 
 
 def test_a_failure_inside_is_told_without_its_details(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

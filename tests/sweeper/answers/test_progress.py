@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from sweeper.answers.progress import Follower, is_over
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import summarize
@@ -45,3 +47,22 @@ def test_who_follows_hears_of_a_stop_and_of_what_came_of_it(store: Store) -> Non
         store.attempts.finish(trial, 1, TrialState.CANCELLED, summarize([]))
     ended = look(follower)
     assert (ended["state"], is_over(ended)) == ("stopped", True)
+
+
+@pytest.mark.parametrize(
+    ("state", "nobody", "service", "stopped"),
+    [
+        ("pending", True, False, True),
+        ("running", False, False, False),
+        ("interrupted", True, False, True),
+        ("completed", True, True, True),
+        ("a state of a later version", False, False, False),
+    ],
+)
+def test_a_service_of_another_version_is_understood(state: str, nobody: bool, service: bool, stopped: bool) -> None:
+    """With no service about to run the sweep, with one, and with one after somebody has stopped the sweep."""
+    progress = {"state": state, "problem": None, "submitted": False, "stopped": False}
+    assert is_over(progress) == nobody
+    assert is_over({**progress, "submitted": True}) == service
+    assert is_over({**progress, "submitted": True, "stopped": True}) == stopped
+    assert is_over({**progress, "submitted": True, "problem": {"message": "no such model"}})

@@ -112,7 +112,7 @@ def test_a_seed_that_is_swept_stays_a_parameter(run: Any, store: Store) -> None:
     submit(store, {**REPEATED, "name": "other"}, {})
     code, _, err = run("best", "other", "--by", "seed")
     assert code == 1
-    assert "'seed' is no parameter of sweep other" in err
+    assert "by: sweep other has no parameter 'seed'" in err
 
 
 PRICED = {**REPEATED, "name": "priced", "repeats": 1, "resources": {"dollars_per_worker_hour": 3.6}}

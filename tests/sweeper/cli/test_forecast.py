@@ -113,5 +113,6 @@ def test_other_bad_numbers_are_refused(forecast: Any, store: Store) -> None:
         assert (code, len(err.splitlines())) == (2, 1)
     code, _, err = forecast("x", "--workers", "4", "--over", "dollars")
     assert code == 1
-    assert "dollars needs a rate" in err
+    assert "over: dollars needs a rate" in err
+    assert err.rstrip().endswith("or give a rate (--dollars-per-worker-hour)")
     assert forecast("y", "--workers", "4")[0] == 1

@@ -149,7 +149,7 @@ def test_rerun_tries_exactly_what_failed(spec: Path, tmp_path: Path) -> None:
     assert len(tracebacks) == 3
     assert all("ValueError: not today" in traceback for (traceback,) in tracebacks)
     _, err = sweeper("rerun", "--failed", "small", "--executor", "local", code=1)
-    assert "no trial of it has failed" in err
+    assert "none of its trials has failed" in err
 
 
 def test_stop_and_delete_while_it_runs(spec: Path, tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ def test_rerun_says_which_trials_it_can_repeat_and_that_there_are_none(run: Any)
     assert (code, "--failed, --oversubscribed or both" in err) == (2, True)
     for option, kind in (("--failed", "has failed"), ("--oversubscribed", "is oversubscribed")):
         code, _, err = run("rerun", "tested", option)
-        assert (code, f"no trial of it {kind}" in err) == (1, True)
+        assert (code, f"none of its trials {kind}" in err) == (1, True)
 
 
 @pytest.mark.usefixtures("small")

@@ -45,7 +45,7 @@ def test_more_workers_than_cores_run_where_it_is_asked_for_and_are_not_ranked_by
 ) -> None:
     _, err = begin("run", str(spec), "--executor", executor).communicate(timeout=200)
     assert f"{CORES + 1} cannot be seated" in err
-    assert "or let them share with --oversubscribe" in err
+    assert "or let workers share cores (--oversubscribe)" in err
     assert not (tmp_path / "sweeper.db").exists()
     running = begin("run", str(spec), "--executor", executor, "--oversubscribe", "--json")
     out, err = running.communicate(timeout=200)

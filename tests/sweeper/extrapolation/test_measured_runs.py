@@ -55,5 +55,5 @@ def test_a_run_has_the_length_of_its_budget(
 
 
 def test_epochs_of_data_that_nobody_knows_are_refused(store: Store) -> None:
-    with pytest.raises(SpecError, match=r"data mine:pictures are images that nobody knows; use images"):
+    with pytest.raises(SpecError, match=r"the size of data mine:pictures is not known; give trial.images instead"):
         measured(store, epochs=1, data="mine:pictures")

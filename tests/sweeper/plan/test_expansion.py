@@ -134,11 +134,22 @@ def test_epochs_must_do_for_a_step_too_and_steps_always_do() -> None:
     space = {"batch_size": [16, 512], "workers": [1, 8]}
     assert faults(space, trial={"data": "cifar10", "epochs": 0.05}) == [
         "trial.epochs: 0.05 of data cifar10 are 2500 images, too small for one step of the largest global batch, 4096 "
-        "(workers 8); raise it to at least 0.0819, or remove that batch size or worker count"
+        "(workers 8); raise it to at least 0.082, or remove that batch size or worker count"
     ]
-    assert len(planned(space, trial={"data": "cifar10", "epochs": 0.0819 + 1e-4})) == 4
+    assert len(planned(space, trial={"data": "cifar10", "epochs": 0.082})) == 4
     assert len(planned(space, trial={"data": "mine:pictures", "epochs": 1e-6})) == 4, "nobody knows their number yet"
     assert len(planned(space, trial={"steps": 1})) == 4
+
+
+@pytest.mark.parametrize("epochs", [1e-9, 1e-4])
+def test_the_epochs_that_a_refusal_asks_for_do(epochs: float) -> None:
+    for batch_size, instances in product((*range(9, 1024, 7), 10**6), (1, 8)):
+        augmentation = {"instances": instances, "batch": "instances"}
+        trial = {"data": "cifar10", "batch_size": batch_size, "augmentation": augmentation if instances > 1 else {}}
+        [fault] = faults({"learning_rate": [0.1]}, trial={**trial, "epochs": epochs / instances})
+        told = float(fault.partition("at least ")[2].partition(",")[0])
+        assert len(planned({"learning_rate": [0.1]}, trial={**trial, "epochs": told})) == 1, fault
+        assert told <= 1.01 * batch_size / (50_000 * instances), "and hardly more than needed"
 
 
 @pytest.mark.parametrize("name", ["images", "epochs", "steps"])

@@ -28,7 +28,7 @@ def test_what_fits_one_host_is_seated() -> None:
             [2],
             {"cpus_per_worker": 3},
             [Seats(4)],
-            "at most 1 workers, or change resources, or let them share with --over",
+            "at most 1 workers, or change resources, or let workers share cores",
         ),
         ([3], {}, [Seats(2), Seats(2)], "3 cannot be seated"),
         ([2], {"gpus_per_worker": 1}, [Seats(8, 1)], "1 CPU and 1 GPU, and the largest host has 8 CPUs and 1 GPUs"),

@@ -249,6 +249,8 @@ def test_gangs_that_never_come_up_are_set_aside_and_others_go_on(store: Store) -
     with pytest.raises(LaunchError, match="gangs of 2 workers: 10 attempts in a row failed") as caught:
         Scheduler(store, ScriptedExecutor(two_cannot), Watcher()).run(sweep)
     assert "no GPU is visible" in str(caught.value)
+    assert "--failed" not in str(caught.value)
+    assert caught.value.option == "`sweeper rerun --failed`"
     states = [(trial.workers, trial.state) for trial in store.trials.of(sweep)]
     assert states.count((1, TrialState.COMPLETED)) == 12
     assert states.count((2, TrialState.FAILED)) == 10

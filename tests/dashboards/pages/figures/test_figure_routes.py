@@ -100,9 +100,21 @@ def test_pages_name_no_options_of_the_command_line(client: TestClient, store: St
         pages += [f"/sweeps/{sweep.id}", f"/sweeps/{sweep.id}?over=dollars", f"/sweeps/{sweep.id}/trials"]
         pages += [f"/sweeps/{sweep.id}/figures/{kind}.json?over=images" for kind in KINDS]
         pages += [f"/sweeps/{sweep.id}/figures/{kind}.json" for kind in KINDS]
-    for page in pages:
-        text = client.get(page, headers={"Accept": "text/html"}).text.replace("var(--", "")
-        assert not re.findall(r"(?<![\w-])--[a-z][a-z-]*", text), page
+    for accepted in ("text/html", "application/json"):
+        for page in pages:
+            text = client.get(page, headers={"Accept": accepted}).text.replace("var(--", "")
+            assert not re.findall(r"(?<![\w-])--[a-z][a-z-]*", text), page
+    events = client.get(f"/api/v1/sweeps/{submitted}/events?once=true").text
+    assert "or let them share with oversubscribe" in events, "the page shows what it is told"
+
+
+def test_an_error_that_an_option_mends_reads_well_on_pages(client: TestClient, shared: SweepRecord) -> None:
+    answers = [client.get(f"/sweeps/{shared.id}/{what}.json?over=dollars") for what in ("best", "figures/heatmap")]
+    errors = [answer.json()["error"] for answer in answers]
+    assert [error["message"] for error in errors] == 2 * [
+        f"over: dollars needs a rate, and sweep {shared.id} has none; "
+        "set resources.dollars_per_worker_hour in the spec, or give a rate"
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)

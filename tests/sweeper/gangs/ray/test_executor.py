@@ -131,8 +131,8 @@ def test_a_cluster_is_joined_and_left_as_it_was(theirs: str, tmp_path: Path, mon
     ("address", "message"),
     [
         ("127.0.0.1:1", r"Ray at 127\.0\.0\.1:1 does not answer"),
-        ("ray://127.0.0.1:1", "--ray-address ray://127.0.0.1:1: is no address of a cluster's control service"),
-        ("somewhere", "--ray-address somewhere: is no address"),
+        ("ray://127.0.0.1:1", "Ray address ray://127.0.0.1:1: not the address of a cluster's control service"),
+        ("somewhere", "Ray address somewhere: not the address"),
     ],
 )
 def test_a_ray_that_does_not_answer_is_a_launch_error(address: str, message: str) -> None:
