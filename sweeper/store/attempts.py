@@ -24,7 +24,8 @@ _INSERT: dict[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql":
 class Attempts:
     """The attempts of a store, as `Store` says.
 
-    A trial's curve is that of its latest attempt; while it is repeated, that of the attempt whose result it keeps.
+    A trial's curve is that of its latest attempt, or of the one whose result it keeps: while it is repeated, and after
+    a repetition that replaced nothing.
     """
 
     def __init__(self, transactions: Transactions) -> None:

@@ -85,7 +85,9 @@ class SchedulerRecord:
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """A trial with what is kept of its curve; times are in seconds of training, `attempt` is its latest.
+    """A trial with what is kept of its curve; times are in seconds of training.
+
+    `attempt` is its latest, or the one whose result it has returned to.
 
     `oversubscribed` where its ranks shared cores or GPUs, so that its seconds are not those of others. The losses
     of one that is `derived_from` another are that one's, and its seconds follow from the time of its own steps.
