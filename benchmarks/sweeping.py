@@ -75,6 +75,10 @@ class Watch:
         if len(self.ends) in self.at:
             self.held.append(holdings())
 
+    def result_kept(self, trial: TrialRecord, why: str) -> None:
+        """None is repeated here."""
+        raise SystemExit(f"trial {trial.id}: {why}")
+
     def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
         """None is to fail here."""
         raise SystemExit(f"trial {trial.id}: {reason}")

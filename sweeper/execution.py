@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 
@@ -14,22 +15,23 @@ from engine.config import TrainingConfig, is_factory
 from engine.data import load
 from engine.factories import check_factory
 from engine.operators import check_operators, needs_operators
-from sweeper.errors import RepeatedError
+from sweeper.errors import NotFoundError, RepeatedError, StoreError
 from sweeper.gangs import make_executor
 from sweeper.gangs.launcher import find_launcher
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.processes import kill_gangs
+from sweeper.gangs.seats import seats_of
 from sweeper.guides import guide_for
 from sweeper.guides.samplers import first_points
-from sweeper.paths import make_logs_folder
+from sweeper.paths import checkpoints_folder, make_logs_folder
 from sweeper.plan import outermost, plan
-from sweeper.plan.trial import TrialSpec, TrialState
-from sweeper.scheduling.admission import check_seating
+from sweeper.plan.trial import KEPT, TrialSpec, TrialState
+from sweeper.scheduling.admission import check_seating, shape_of
 from sweeper.scheduling.interrupts import Interrupts
 from sweeper.scheduling.observer import Audience
 from sweeper.scheduling.scheduler import Scheduler
 from sweeper.spec import SweepSpec
-from sweeper.store import Store, SweepRecord
+from sweeper.store import Store, SweepRecord, TrialRecord
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,20 @@ class Execution:
     def shares_with_others(self) -> bool:
         """Whether ranks may sit on cores or GPUs that other sweeps hold."""
         return self.oversubscribe and not self.wait_for_seats
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """A sweep some of whose trials were run again; the rest are numbers of oversubscribed trials.
+
+    Of those `to_repeat`, `beaten` keep their old results since they can no longer win: their repetitions were pruned,
+    or did not begin. `unfinished` keep them since their new attempts failed, or they were stopped.
+    """
+
+    sweep: SweepRecord
+    to_repeat: int
+    beaten: int
+    unfinished: int
 
 
 @dataclass(frozen=True)
@@ -102,6 +118,69 @@ def resume_sweep(
     if forget_stop:
         store.sweeps.forget_stop(sweep_id)
     return execute(store, specs, execution, audience, lambda: sweep_id)
+
+
+def rerun_sweep(
+    store: Store, reference: str, execution: Execution, audience: Audience, *, failed: bool, oversubscribed: bool
+) -> Rerun:
+    """Run what failed, or what shared cores or GPUs, once more, with all that waits of the sweep.
+
+    Oversubscribed trials that this machine cannot seat are left out, unless it can seat none. Each of the others keeps
+    its result until the end of a new attempt replaces it; so too if this call raises.
+
+    Raises:
+        NotFoundError: there is no such sweep, or nothing to be run again.
+        SeatingError, LaunchError, OperatorsError, DataError, FactoryError: something is missing, and nothing changed.
+    """
+    sweep = store.sweeps.find(reference)
+    shared = _to_repeat(store, sweep, execution, audience) if oversubscribed else []
+    if not (shared or (failed and sweep.states.get(TrialState.FAILED))):
+        kinds = [*(["has failed"] if failed else []), *(["is oversubscribed"] if oversubscribed else [])]
+        raise NotFoundError(f"sweep {sweep.id}: no trial of it {' or '.join(kinds)}", "nothing is to be run again")
+    attempts = {trial.id: len(store.attempts.of(trial.id)) for trial in shared}
+    put_back: list[str] = []
+
+    def change() -> None:
+        if failed:
+            store.sweeps.try_failed_again(sweep.id)
+        for trial in shared:
+            shutil.rmtree(checkpoints_folder(trial.id), ignore_errors=True)  # a new attempt begins at the beginning
+        put_back.extend(store.sweeps.repeat_oversubscribed(sweep.id, list(attempts)))
+
+    states = [TrialState.PENDING, TrialState.RUNNING, *([TrialState.FAILED] if failed else [])]
+    added = [trial.planned for trial in shared]
+    try:
+        sweep = resume_sweep(store, sweep.id, execution, audience, states=states, added=added, change=change)
+    except BaseException:  # an interrupt too
+        with suppress(StoreError):
+            if put_back and store.sweeps.keep_results(sweep.id, put_back):
+                audience.say("trials that were to be repeated keep their old results")
+        raise
+    return _rerun(store, sweep, shared, attempts)
+
+
+def _to_repeat(store: Store, sweep: SweepRecord, execution: Execution, audience: Audience) -> list[TrialRecord]:
+    """The oversubscribed trials that have a result; those that this machine cannot seat only if it can seat none."""
+    found = [trial for trial in store.trials.of(sweep.id, KEPT) if trial.oversubscribed]
+    if execution.oversubscribe or execution.ray_address:
+        return found
+    capacity = local_capacity()
+    seated = [trial for trial in found if capacity.can_ever_seat(seats_of(*shape_of(trial)))]
+    if seated and len(seated) < len(found):
+        left = f"{len(found) - len(seated)} of {len(found)} oversubscribed trials are left out"
+        audience.say(f"{left}: this machine has too few cores or GPUs for them")
+    return seated or found
+
+
+def _rerun(store: Store, sweep: SweepRecord, shared: Sequence[TrialRecord], attempts: Mapping[str, int]) -> Rerun:
+    """What came of trials, each of which had so many `attempts` before."""
+    before = {trial.id: trial.attempt for trial in shared}
+    kept = [trial.id for trial in store.trials.of(sweep.id, KEPT) if before.get(trial.id) == trial.attempt]
+    beaten = 0
+    for trial_id in kept:
+        new = store.attempts.of(trial_id)[attempts[trial_id] :]
+        beaten += new[-1].state == TrialState.PRUNED if new else not sweep.stop_asked
+    return Rerun(sweep, len(shared), beaten, len(kept) - beaten)
 
 
 def execute(

@@ -66,6 +66,9 @@ class _Unseen:
     def trial_ended(self, trial: TrialRecord) -> None:
         """Not shown."""
 
+    def result_kept(self, trial: TrialRecord, why: str) -> None:
+        """Not shown."""
+
     def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
         """Not shown."""
 
@@ -133,6 +136,11 @@ class LineView(_SweepView):
         parts = [what, values, *marks, why, "leads its group" if leads else ""]
         self._print(f"[{self._ended()}/{self._total()}] {', '.join(filter(None, parts))}")
 
+    def result_kept(self, trial: TrialRecord, why: str) -> None:
+        """That it keeps its old result, and why."""
+        self._note(trial)
+        self._print(f"[{self._ended()}/{self._total()}] {old_result_kept(trial, why)}")
+
     def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
         """Why, and that there will be another."""
         self._note(trial)
@@ -179,12 +187,20 @@ class LiveView(_SweepView):
 
     def trial_ended(self, trial: TrialRecord) -> None:
         """The row goes; failures stay above the table as lines."""
-        self._note(trial)
-        self._points.pop(trial.id, None)
-        self._bar.update(self._task, completed=self._ended(), total=self._total())
+        self._take_row(trial)
         if trial.reason:
             line = f"{describe(trial.parameters)}: {trial.state.value}, {' '.join(trial.reason.split())}"
             self._live.console.print(line, markup=False, highlight=False)
+
+    def result_kept(self, trial: TrialRecord, why: str) -> None:
+        """The row goes; why the old result is kept stays above the table."""
+        self._take_row(trial)
+        self._live.console.print(old_result_kept(trial, why), markup=False, highlight=False)
+
+    def _take_row(self, trial: TrialRecord) -> None:
+        self._note(trial)
+        self._points.pop(trial.id, None)
+        self._bar.update(self._task, completed=self._ended(), total=self._total())
 
     def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
         """The row goes until the next attempt; the failure stays above the table."""
@@ -222,6 +238,11 @@ class LiveView(_SweepView):
 def another_attempt(trial: TrialRecord, reason: str) -> str:
     """The line about an attempt that has failed."""
     return f"{describe(trial.parameters)}: attempt {trial.attempt} failed, {' '.join(reason.split())}; trying again"
+
+
+def old_result_kept(trial: TrialRecord, why: str) -> str:
+    """The line about a repetition without a result."""
+    return f"{describe(trial.parameters)}: {' '.join(why.split())}; it keeps its old result"
 
 
 def plural(count: int, noun: str) -> str:

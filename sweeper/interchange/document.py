@@ -44,8 +44,9 @@ def head_document(sweep: ArchivedSweep) -> dict[str, Any]:
 
 def trial_document(trial: ArchivedTrial, points: Callable[[Sequence[LossPoint]], Any] = len) -> dict[str, Any]:
     """A trial; `points` makes what stands for those of an attempt."""
+    follows = {"scheduler_id", "kept_state", "kept_attempt"}  # from who runs it, and from the attempts
     return {
-        "trial": _adapter(TrialRecord).dump_python(trial.record, mode="json", exclude={"scheduler_id"}),
+        "trial": _adapter(TrialRecord).dump_python(trial.record, mode="json", exclude=follows),
         "attempts": [
             {
                 "attempt": _adapter(AttemptRecord).dump_python(attempt.record, mode="json"),

@@ -59,10 +59,19 @@ TRANSITIONS: dict[TrialState, frozenset[TrialState]] = {
 }
 
 
-# The results that a trial keeps while it is repeated. If the new attempt fails, is cancelled or interrupted, the trial
-# returns to the result and its state; any other end takes their place.
-KEPT = (TrialState.COMPLETED, TrialState.PRUNED)
+KEPT = (TrialState.COMPLETED, TrialState.PRUNED)  # the results that a trial keeps while it is repeated
 KEEPING = (TrialState.PENDING, TrialState.RUNNING)
+
+
+def replaces(end: TrialState, kept: TrialState) -> bool:
+    """Whether the end of a repeated trial's new attempt takes the place of the result that the trial keeps.
+
+    A complete curve does, and so does a divergence: it is the result of the same settings and seed. A pruned attempt
+    has a part of a curve, and replaces only another pruned one. After any other end the trial returns to its result.
+    """
+    if end is TrialState.PRUNED:
+        return kept is TrialState.PRUNED
+    return end in (TrialState.COMPLETED, TrialState.DIVERGED)
 
 
 def predecessors(state: TrialState) -> list[TrialState]:

@@ -23,6 +23,12 @@ class Observer(Protocol):
     def trial_ended(self, trial: TrialRecord) -> None:
         """A trial is over; the record is as the store has it now."""
 
+    def result_kept(self, trial: TrialRecord, why: str) -> None:
+        """A repeated trial is over, and has its old result again; the record is as the store has it now.
+
+        `why` tells what became of the repetition.
+        """
+
     def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
         """A trial's attempt has failed, and the trial waits for its next one."""
 

@@ -84,13 +84,6 @@ def ended_record(trial: TrialRecord, state: TrialState, reason: str, summary: Cu
     return replace(trial, state=state, reason=reason, **vars(summary))
 
 
-def give_up(store: Store, trial: TrialRecord, reason: str) -> TrialRecord | None:
-    """Prune a trial that waits; None where another scheduler was first, and says what becomes of it."""
-    if not store.attempts.give_up(trial.id, reason):
-        return None
-    return replace(trial, state=TrialState.PRUNED, reason=reason, scheduler_id=None)
-
-
 def derive(
     store: Store, trial: TrialRecord, derived: Derived, scheduler_id: str | None, *, oversubscribed: bool
 ) -> TrialRecord | None:

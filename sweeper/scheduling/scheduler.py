@@ -30,12 +30,11 @@ from sweeper.scheduling.running_trial import (
     ended_record,
     evaluation_record,
     gang_record,
-    give_up,
     job_for,
     must_share,
 )
 from sweeper.spec import Limits
-from sweeper.store import Store, TrialRecord
+from sweeper.store import Settled, Store, TrialRecord
 
 logger = logging.getLogger(__name__)
 
@@ -208,15 +207,32 @@ class Scheduler:
             shares = shape_of(trial) in self._shared_shapes or must_share(trial, self._admission.need(trial))
             self._tell_end(derive(self._store, trial, derived, self._scheduler_id, oversubscribed=shares))
         for trial_id, reason in self._guide.given_up({t.id: t.parameters for t in by_id.values()}).items():
-            self._tell_end(give_up(self._store, by_id.pop(trial_id), reason))
+            self._give_up(by_id.pop(trial_id), reason)
         self._guide.bar({trial.workers for trial in by_id.values() if self._launch_failures.set_aside(trial.workers)})
         first = self._guide.ordered({t.id: t.parameters for t in by_id.values()})
         return [by_id.pop(trial_id) for trial_id in first], list(by_id.values())
 
+    def _give_up(self, trial: TrialRecord, reason: str) -> None:
+        """Prune a trial that waits, unless another scheduler was first and says what becomes of it."""
+        settled = self._store.attempts.give_up(trial.id, reason)
+        if settled is Settled.RESTORED:
+            self._tell_kept(trial.id, f"not repeated, {reason}")
+        elif settled:
+            self._tell_end(replace(trial, state=TrialState.PRUNED, reason=reason, scheduler_id=None))
+
     def _tell_end(self, ended: TrialRecord | None) -> None:
         if ended:
-            self._guide.learn([ended.candidate(self._guide.over)] if self._guide.over else [])
+            self._learn(ended)
             self._observer.trial_ended(ended)
+
+    def _tell_kept(self, trial_id: str, why: str) -> None:
+        """Tell that a trial has the result again that it had before it was repeated."""
+        trial = self._store.trials.find(trial_id)
+        self._learn(trial)
+        self._observer.result_kept(trial, why)
+
+    def _learn(self, trial: TrialRecord) -> None:
+        self._guide.learn([trial.candidate(self._guide.over)] if self._guide.over else [])
 
     def _propose(self, sweep_id: str) -> list[TrialRecord]:
         """Add to the sweep what the guide thinks of next, where seats are free for it; the trials that wait then."""
@@ -306,7 +322,7 @@ class Scheduler:
         self._write(running)
         summary = summarize(running.points)
         try:
-            self._store.attempts.finish(
+            settled = self._store.attempts.finish(
                 trial.id,
                 trial.attempt,
                 state,
@@ -318,8 +334,10 @@ class Scheduler:
             )
             if state in (TrialState.PRUNED, TrialState.CANCELLED):
                 shutil.rmtree(checkpoints_folder(trial.id), ignore_errors=True)  # nobody goes on from these
-            ended = ended_record(trial, state, reason, summary)
-            self._tell_end(ended)
+            if settled is Settled.RESTORED:
+                self._tell_kept(trial.id, f"repetition {state.value}" + (f", {reason}" if reason else ""))
+            else:
+                self._tell_end(ended_record(trial, state, reason, summary))
         except LostTrialError:
             self._guide.failed(trial.id)
             logger.warning("trial %s: was given to another scheduler meanwhile; its end here does not count", trial.id)

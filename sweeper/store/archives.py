@@ -113,7 +113,8 @@ def _trials(store: Store, trials: Sequence[TrialRecord]) -> Iterator[ArchivedTri
 def _whole_trials(connection: Connection, ids: Sequence[str]) -> list[ArchivedTrial]:
     """These trials as they are now; those that have gone are left out."""
     trial, attempt = tables.trial, tables.attempt
-    records = connection.execute(select(trial).where(trial.c.id.in_(ids)).order_by(trial.c.position)).mappings().all()
+    query = statements.trials().where(trial.c.id.in_(ids)).order_by(trial.c.position)
+    records = connection.execute(query).mappings().all()
     order = (attempt.c.trial_id, attempt.c.number)
     tries = connection.execute(select(attempt).where(attempt.c.trial_id.in_(ids)).order_by(*order)).mappings().all()
     points, phases = _points(connection, ids), _phases(connection, ids)
@@ -222,4 +223,7 @@ def _add_trials(connection: Connection, batch: Sequence[ArchivedTrial]) -> None:
 def _fields(record: TrialRecord | AttemptRecord | EvaluationRecord) -> dict[str, Any]:
     """A record's fields, not copied: they may be large."""
     fields = dict(vars(record))
-    return fields | {"state": record.state.value} if isinstance(record, TrialRecord) else fields
+    if not isinstance(record, TrialRecord):
+        return fields
+    del fields["kept_state"], fields["kept_attempt"]  # they follow from the attempts
+    return fields | {"state": record.state.value}

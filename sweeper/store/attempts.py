@@ -11,10 +11,10 @@ from sqlalchemy import Connection, Table, and_, exists, func, insert, not_, or_,
 from sqlalchemy.dialects import postgresql, sqlite
 
 from sweeper.errors import LostTrialError
-from sweeper.plan.trial import TrialState, predecessors
+from sweeper.plan.trial import KEPT, TrialState, predecessors, replaces
 from sweeper.ranking.curve import CurveSummary, LossPoint
 from sweeper.store import rows, statements, tables
-from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord
+from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, Settled
 from sweeper.store.transactions import Transactions
 
 _AT_ONCE = 500  # values in one statement; SQLite takes a limited number
@@ -24,7 +24,8 @@ _INSERT: dict[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql":
 class Attempts:
     """The attempts of a store, as `Store` says.
 
-    A trial's curve is that of its latest attempt; while it is repeated, that of the attempt whose result it keeps.
+    A trial's curve is that of its latest attempt, or of the one whose result it keeps: while it is repeated, and after
+    a repetition that replaced nothing.
     """
 
     def __init__(self, transactions: Transactions) -> None:
@@ -103,10 +104,12 @@ class Attempts:
         phases: Mapping[str, float] | None = None,
         oversubscribed: bool = False,
         derived_from: str | None = None,
-    ) -> None:
+    ) -> Settled:
         """End a running trial; its points are in already, its phases (total seconds by name) come with this.
 
-        One that is repeated, and fails or is cancelled, returns to the result that it keeps.
+        One that is repeated returns to the result that it keeps, unless the end `replaces` that
+        (`sweeper.plan.trial`): it does so if it fails, is cancelled, or is pruned and had a complete result. The
+        attempt has its end in either case.
 
         It counts as `oversubscribed` from now on where that is said here, and as `derived_from` another trial where its
         losses are that one's.
@@ -119,7 +122,9 @@ class Attempts:
         if not oversubscribed:
             marks["oversubscribed"] = and_(trial.oversubscribed, not_(keeps))  # the mark is of the result that goes
         same = [trial.attempt == attempt]
-        runs = (*same, trial.id == trial_id, trial.state == TrialState.RUNNING.value)
+        stays = [kept.value for kept in KEPT if not replaces(state, kept)]
+        returns = (*same, trial.id == trial_id, trial.state == TrialState.RUNNING.value)
+        returns = (*returns, statements.result_state().in_(stays))
         if state is TrialState.PRUNED:  # one that waits again was pruned by nobody: `give_up` is for these
             same.append(trial.state == TrialState.RUNNING.value)
         else:
@@ -128,23 +133,26 @@ class Attempts:
         shared = {"trial_id": trial_id, "attempt": attempt}
         parts = [{**shared, "name": name, "seconds": seconds} for name, seconds in (phases or {}).items()]
 
-        def finish(connection: Connection) -> None:
-            returns = state in (TrialState.FAILED, TrialState.CANCELLED) and statements.restore(connection, *runs)
-            if not returns and not connection.execute(ended).rowcount:
+        def finish(connection: Connection) -> Settled:
+            restored = bool(stays) and statements.restore(connection, *returns) > 0
+            if not restored and not connection.execute(ended).rowcount:
                 raise LostTrialError(
                     f"trial {trial_id} is not running in attempt {attempt}", "an ended trial stays as it is"
                 )
             statements.end_attempt(connection, trial_id, attempt, state.value, reason, traceback)
             if parts:
                 connection.execute(insert(tables.phase), parts)
+            return Settled.RESTORED if restored else Settled.ENDED
 
         tried = tables.attempt.c
         recorded = (trial.id == trial_id, trial.attempt == attempt, trial.state == state.value)
         returned = (tried.trial_id == trial_id, tried.number == attempt, tried.state == state.value)
-        self._write(finish, lambda connection, _: _is_there(connection, *recorded) or _is_there(connection, *returned))
+        return self._write(
+            finish, lambda connection, _: _is_there(connection, *recorded) or _is_there(connection, *returned)
+        )
 
-    def give_up(self, trial_id: str, reason: str) -> bool:
-        """Prune a trial that waits, without an attempt; False where it does not wait any more.
+    def give_up(self, trial_id: str, reason: str) -> Settled | None:
+        """Prune a trial that waits, without an attempt; None where it does not wait any more.
 
         One that is to be repeated returns to the result that it keeps.
         """
@@ -152,10 +160,17 @@ class Attempts:
         pruned = statements.advance(trial_id, TrialState.PRUNED, reason=reason, scheduler_id=None)
         waits = pruned.where(trial.state == TrialState.PENDING.value)
         recorded = (trial.id == trial_id, trial.state == TrialState.PRUNED.value, trial.reason == reason)
+        restored = (trial.id == trial_id, trial.state.in_([state.value for state in KEPT]))
         is_it = (trial.id == trial_id, trial.state == TrialState.PENDING.value)
+
+        def give_up(connection: Connection) -> Settled | None:
+            if statements.restore(connection, *is_it):
+                return Settled.RESTORED
+            return Settled.ENDED if connection.execute(waits).rowcount else None
+
+        marks = {Settled.ENDED: recorded, Settled.RESTORED: restored}
         return self._write(
-            lambda connection: statements.restore(connection, *is_it) > 0 or connection.execute(waits).rowcount > 0,
-            lambda connection, given_up: given_up and _is_there(connection, *recorded),
+            give_up, lambda connection, given_up: given_up is not None and _is_there(connection, *marks[given_up])
         )
 
     def keeps_result(self, trial_id: str) -> bool:
@@ -212,7 +227,7 @@ class Attempts:
         return [row for of_trial in self._read(read).values() for row in of_trial]
 
     def evaluations(self, trial_id: str, attempt: int | None = None) -> list[EvaluationRecord]:
-        """The evaluations of an attempt in the order of their steps, of the latest attempt where none is given."""
+        """The evaluations of an attempt in the order of their steps, as in `points` where none is given."""
         query = statements.of_attempt(tables.evaluation, trial_id, attempt)
         return [rows.evaluation_record(row) for row in self._all(query)]
 

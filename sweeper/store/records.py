@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from engine.config import TrainingConfig
@@ -84,10 +85,15 @@ class SchedulerRecord:
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """A trial with what is kept of its curve; times are in seconds of training, `attempt` is its latest.
+    """A trial with what is kept of its curve; times are in seconds of training.
+
+    `attempt` is its latest, or the one whose result it has returned to.
 
     `oversubscribed` where its ranks shared cores or GPUs, so that its seconds are not those of others. The losses
     of one that is `derived_from` another are that one's, and its seconds follow from the time of its own steps.
+
+    While it is repeated, its curve's numbers are those of the result that it keeps: of the `kept_attempt`, which ended
+    as `kept_state`. Both are None for all others.
     """
 
     id: str
@@ -113,6 +119,18 @@ class TrialRecord:
     scheduler_id: str | None = None
     oversubscribed: bool = False
     derived_from: str | None = None
+    kept_state: TrialState | None = None
+    kept_attempt: int | None = None
+
+    @property
+    def result_state(self) -> TrialState:
+        """The state, or that of the result that it keeps while it is repeated."""
+        return self.state if self.state.ended else self.kept_state or self.state
+
+    @property
+    def result_attempt(self) -> int:
+        """The attempt that its curve is of: its latest, or the one whose result it keeps."""
+        return self.attempt if self.state.ended else self.kept_attempt or self.attempt
 
     @property
     def planned(self) -> TrialSpec:
@@ -127,13 +145,13 @@ class TrialRecord:
 
     @property
     def at_chance(self) -> bool:
-        """Whether the trial never learnt; see `sweeper.ranking.chance`."""
-        return is_at_chance(self.state, self.minimum_loss, chance_limit(self.config))
+        """Whether the trial, or the result that it keeps, never learnt; see `sweeper.ranking.chance`."""
+        return is_at_chance(self.result_state, self.minimum_loss, chance_limit(self.config))
 
     @property
     def area_is_bound(self) -> bool:
-        """Whether its areas are lower bounds, for it ended early."""
-        return self.state.ended_early and self.area_steps is not None
+        """Whether its areas are lower bounds, for it ended early; so too while it keeps such a result."""
+        return self.result_state.ended_early and self.area_steps is not None
 
     @property
     def whole_images(self) -> int | None:
@@ -145,8 +163,8 @@ class TrialRecord:
         return budget.images if budget else None
 
     def steps_of(self, attempt: AttemptRecord) -> int | None:
-        """Steps that an attempt has trained; None where another came after it."""
-        return self.steps if attempt.number == self.attempt else None
+        """Steps that an attempt has trained; None if it is not the one that the trial has its result of."""
+        return self.steps if attempt.number == self.result_attempt else None
 
     def area(self, over: str) -> float | None:
         """Area over "seconds", "images" or "steps"."""
@@ -170,6 +188,13 @@ class TrialRecord:
             derived_from=self.derived_from,
             at_chance=self.at_chance,
         )
+
+
+class Settled(StrEnum):
+    """What becomes of a trial whose attempt, or whose waiting, is over."""
+
+    ENDED = "ended"  # in the state that it was given
+    RESTORED = "restored"  # it was repeated, and has again the result that it had kept
 
 
 @dataclass(frozen=True)

@@ -45,13 +45,14 @@ def sweep_record(row: RowMapping, states: Mapping[TrialState, int], begun: int, 
 def trial_record(row: RowMapping) -> TrialRecord:
     """A trial; the columns are the record's fields.
 
-    But for the state's type, a last loss that is not a number, and settings in today's words.
+    But for the type of states, a last loss that is not a number, and settings in today's words.
     """
     final_loss = row["final_loss"]
     if final_loss is None and row["points"]:
         final_loss = math.nan  # SQLite has no NaN and keeps it as NULL
     config = config_as_meant(row["config"])
-    return TrialRecord(**{**row, "state": TrialState(row["state"]), "final_loss": final_loss, "config": config})
+    states = {"state": TrialState(row["state"]), "kept_state": row["kept_state"] and TrialState(row["kept_state"])}
+    return TrialRecord(**{**row, **states, "final_loss": final_loss, "config": config})
 
 
 def candidates(found: Sequence[Sequence[Any]]) -> list[Candidate]:

@@ -65,6 +65,12 @@ def advance(trial_id: str, state: TrialState, **values: Any) -> Update:
     )
 
 
+def trials() -> Select[Any]:
+    """The fields of `TrialRecord`: a trial's row, and state and attempt of the result that it keeps."""
+    kept = {"kept_state": _of_kept("state"), "kept_attempt": kept_attempt()}
+    return select(tables.trial, *(case((_may_keep(), column)).label(name) for name, column in kept.items()))
+
+
 def kept_attempt() -> ScalarSelect[Any]:
     """Of a trial that waits or runs: the attempt whose result it keeps while it is repeated; NULL for most."""
     return _of_kept("number")
@@ -103,12 +109,16 @@ def _may_keep() -> ColumnElement[bool]:
 
 
 def _of_kept(column: str) -> ScalarSelect[Any]:
-    """A column of the latest attempt at a trial that came to a result which is kept."""
+    """A column of the attempt whose result a trial keeps: its latest complete one, else its latest pruned one.
+
+    As `sweeper.plan.trial.replaces` has it: an attempt that was pruned after a complete one replaced nothing.
+    """
     attempt = tables.attempt.alias("kept")
     query = select(attempt.c[column]).where(
         attempt.c.trial_id == tables.trial.c.id, attempt.c.state.in_([state.value for state in KEPT])
     )
-    return query.order_by(attempt.c.number.desc()).limit(1).correlate(tables.trial).scalar_subquery()
+    complete = case((attempt.c.state == TrialState.COMPLETED.value, 1), else_=0)
+    return query.order_by(complete.desc(), attempt.c.number.desc()).limit(1).correlate(tables.trial).scalar_subquery()
 
 
 def goes_on() -> ColumnElement[bool]:

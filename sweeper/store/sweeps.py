@@ -8,10 +8,10 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, insert, select, update
 
 from sweeper.errors import NotFoundError
-from sweeper.plan.trial import KEPT, TrialSpec, TrialState, predecessors
+from sweeper.plan.trial import KEEPING, KEPT, TrialSpec, TrialState, predecessors
 from sweeper.ranking.curve import CurveSummary, LossPoint
 from sweeper.spec import SweepSpec
 from sweeper.spec.sweep_name import LATEST
@@ -133,32 +133,42 @@ class Sweeps:
         """Put failed trials back to pending, for another attempt each; how many."""
         return self._write(lambda connection: _move(connection, sweep_id, TrialState.FAILED, TrialState.PENDING))
 
-    def repeat_oversubscribed(self, sweep_id: str, trials: Sequence[str]) -> int:
-        """Put those of these trials that shared cores or GPUs, and have a result, back to pending; how many.
+    def repeat_oversubscribed(self, sweep_id: str, trials: Sequence[str]) -> list[str]:
+        """Put those of these trials that shared cores or GPUs, and have a result, back to pending; their ids.
 
-        Each keeps its result until another attempt has one. An attempt that fails, is cancelled or is interrupted
-        changes nothing.
+        Each keeps its result until the end of another attempt `replaces` it (`sweeper.plan.trial`).
         """
+        trial = tables.trial.c
 
-        def repeat(connection: Connection) -> int:
-            trial, count = tables.trial.c, 0
+        def repeat(connection: Connection) -> list[str]:
+            found: list[str] = []
             again = {"state": TrialState.PENDING.value, "reason": TO_BE_REPEATED, "scheduler_id": None}
             has_result = and_(
                 trial.sweep_id == sweep_id,
                 trial.state.in_([state.value for state in KEPT]),
                 trial.oversubscribed,
-                statements.kept_attempt().is_not(None),
+                statements.kept_attempt() == trial.attempt,  # the attempt that the row's result is of
             )
             for begin in range(0, len(trials), _AT_ONCE):
                 some = trial.id.in_(trials[begin : begin + _AT_ONCE])
-                count += connection.execute(update(tables.trial).where(has_result, some).values(**again)).rowcount
-            return count
+                put_back = update(tables.trial).where(has_result, some).values(**again).returning(trial.id)
+                found += connection.execute(put_back).scalars()
+            return found
 
-        return self._write(repeat)
+        def is_recorded(connection: Connection, found: list[str]) -> bool:
+            waits = (trial.id.in_(found[:1]), trial.state.in_([state.value for state in KEEPING]))
+            return bool(connection.execute(select(exists().where(*waits))).scalar())
 
-    def keep_results(self, sweep_id: str) -> int:
-        """Return the trials that wait to be repeated to the results that they keep; how many."""
-        return self._write(lambda connection: _restore_waiting(connection, sweep_id))
+        return self._write(repeat, is_recorded)
+
+    def keep_results(self, sweep_id: str, trials: Sequence[str]) -> int:
+        """Return those of these trials that wait to be repeated to the results that they keep; how many."""
+
+        def keep(connection: Connection) -> int:
+            portions = (trials[begin : begin + _AT_ONCE] for begin in range(0, len(trials), _AT_ONCE))
+            return sum(_restore_waiting(connection, sweep_id, tables.trial.c.id.in_(some)) for some in portions)
+
+        return self._write(keep)
 
     def delete(self, sweep_id: str) -> None:
         """Remove a sweep with all that was recorded of it."""
@@ -267,9 +277,10 @@ def _missing(connection: Connection, sweep_id: str, trials: Sequence[TrialSpec])
     return [one for one in trials if statements.trial_id(sweep_id, one) not in known]
 
 
-def _restore_waiting(connection: Connection, sweep_id: str) -> int:
+def _restore_waiting(connection: Connection, sweep_id: str, *conditions: ColumnElement[bool]) -> int:
     trial = tables.trial.c
-    return statements.restore(connection, trial.sweep_id == sweep_id, trial.state == TrialState.PENDING.value)
+    waits = (trial.sweep_id == sweep_id, trial.state == TrialState.PENDING.value)
+    return statements.restore(connection, *waits, *conditions)
 
 
 def _move(connection: Connection, sweep_id: str, before: TrialState, after: TrialState, reason: str = "") -> int:

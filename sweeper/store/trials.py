@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import select
-
 from sweeper.errors import NotFoundError
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
@@ -24,14 +22,14 @@ class Trials:
 
     def of(self, sweep_id: str, states: Sequence[TrialState] = ()) -> list[TrialRecord]:
         """The trials of a sweep in the order of its plan, those in `states` where given; reads no points."""
-        query = select(tables.trial).where(tables.trial.c.sweep_id == sweep_id).order_by(tables.trial.c.position)
+        query = statements.trials().where(tables.trial.c.sweep_id == sweep_id).order_by(tables.trial.c.position)
         if states:
             query = query.where(tables.trial.c.state.in_(state.value for state in states))
         return [rows.trial_record(row) for row in self._all(query)]
 
     def find(self, trial_id: str) -> TrialRecord:
         """The trial with this id. Raises NotFoundError where there is none."""
-        found = self._all(select(tables.trial).where(tables.trial.c.id == trial_id))
+        found = self._all(statements.trials().where(tables.trial.c.id == trial_id))
         if not found:
             raise NotFoundError(
                 f"trial {trial_id!r}: no such trial in {self._store_name}", "`sweeper show SWEEP` lists a sweep's"

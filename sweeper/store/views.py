@@ -104,7 +104,7 @@ class Views:
         however many they are.
         """
         trial, column = tables.trial, _ORDERS[order]
-        query = select(trial).where(trial.c.sweep_id == sweep_id)
+        query = statements.trials().where(trial.c.sweep_id == sweep_id)
         if state is not None:
             query = query.where(trial.c.state == state.value)
         last = [column.is_(None), *([_unranked()] if order == "area" else [])]
@@ -119,7 +119,7 @@ class Views:
                 one for one in connection.execute(ordered.with_only_columns(trial.c.id)).scalars() if one in wanted
             ]
             shown = found[first : first + most]
-            records = connection.execute(select(trial).where(trial.c.id.in_(shown))).mappings().all()
+            records = connection.execute(statements.trials().where(trial.c.id.in_(shown))).mappings().all()
             by_id = {row["id"]: rows.trial_record(row) for row in records}
             return TrialPage(tuple(by_id[one] for one in shown), len(found))
 
@@ -147,7 +147,7 @@ class Views:
 def _unranked() -> ColumnElement[int]:
     """Why a trial's area over seconds is not ranked: 1 where it shared cores, 2 where it is a lower bound; else 0."""
     trial = tables.trial.c
-    early = trial.state.in_([one.value for one in TrialState if one.ended_early])
+    early = statements.result_state().in_([one.value for one in TrialState if one.ended_early])
     return case((early, 2), (trial.oversubscribed, 1), else_=0)
 
 

@@ -21,7 +21,7 @@ from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import SweepSpec, parse_spec
-from sweeper.store import EvaluationRecord, GangRecord, Store, open_store
+from sweeper.store import EvaluationRecord, GangRecord, Settled, Store, open_store
 from sweeper.store.connection import connect
 from sweeper.store.tables import metadata
 from tests.contracts.together import PROCESSES, Together, claim_all, open_and_add
@@ -296,7 +296,8 @@ class TestStore:
         store.attempts.claim(trials[1])
         store.attempts.release(trials[1], 1, "interrupted")
         store.attempts.claim(trials[2])
-        assert [store.attempts.give_up(trial, "others are better") for trial in trials[:3]] == [True, True, False]
+        settled = [store.attempts.give_up(trial, "others are better") for trial in trials[:3]]
+        assert settled == [Settled.ENDED, Settled.ENDED, None]
         assert not store.attempts.give_up(trials[0], "once more")
         found = store.trials.of(sweep_id)
         pruned = (TrialState.PRUNED, "others are better")

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from sweeper.errors import LostTrialError
+from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import summarize
-from sweeper.store import EvaluationRecord, GangRecord, Store, TrialRecord
+from sweeper.spec import parse_spec
+from sweeper.store import EvaluationRecord, GangRecord, Settled, Store, TrialRecord
 from tests.dashboards.sweeps import curve, submit
 
 FIRST, SECOND = curve(4.0, 1.5), curve(2.0, 1.2)
@@ -32,7 +34,7 @@ def repeated(store: Store) -> tuple[str, str, TrialRecord]:
     """The same, waiting to be repeated; also the trial as it was before."""
     sweep, trial = shared(store)
     before = store.trials.find(trial)
-    assert store.sweeps.repeat_oversubscribed(sweep, [trial]) == 1
+    assert store.sweeps.repeat_oversubscribed(sweep, [trial]) == [trial]
     return sweep, trial, before
 
 
@@ -83,7 +85,7 @@ class TestRepeats:
         assert store.attempts.points(trial, 1) == FIRST
         assert [one.state for one in store.attempts.of(trial)] == ["completed", "completed"]
         assert not store.attempts.keeps_result(trial)
-        assert store.sweeps.repeat_oversubscribed(sweep, [trial]) == 0
+        assert store.sweeps.repeat_oversubscribed(sweep, [trial]) == []
 
     @pytest.mark.parametrize("state", [TrialState.COMPLETED, TrialState.PRUNED])
     @pytest.mark.parametrize("end", ["failed", "cancelled", "interrupted", "left behind"])
@@ -105,8 +107,78 @@ class TestRepeats:
         assert store.attempts.of(trial)[1].state == (end if end != "left behind" else "interrupted")
         with pytest.raises(LostTrialError):
             store.attempts.finish(trial, 2, TrialState.COMPLETED, summarize(SECOND))
-        assert store.sweeps.repeat_oversubscribed(sweep, [trial]) == 1
+        assert store.sweeps.repeat_oversubscribed(sweep, [trial]) == [trial]
         assert store.attempts.claim(trial) == 3, "numbers are not used twice"
+
+    def test_a_pruned_attempt_takes_no_complete_result_away(self, store: Store) -> None:
+        sweep, trial, before = repeated(store)
+        store.attempts.claim(trial)
+        store.attempts.add_points(trial, 2, SECOND[:2])
+        settled = store.attempts.finish(trial, 2, TrialState.PRUNED, summarize(SECOND[:2]), phases={"compute": 9.0})
+        assert settled is Settled.RESTORED
+        assert store.trials.find(trial) == before
+        assert keeps_its_result(store, sweep, trial)
+        assert [one.state for one in store.attempts.of(trial)] == ["completed", "pruned"]
+        assert store.attempts.points(trial, 2) == SECOND[:2]
+        with pytest.raises(LostTrialError):
+            store.attempts.finish(trial, 2, TrialState.PRUNED, summarize(SECOND[:2]))
+
+        assert store.sweeps.repeat_oversubscribed(sweep, [trial]) == [trial]
+        assert keeps_its_result(store, sweep, trial), "that of the complete attempt, not of the later pruned one"
+        assert store.attempts.claim(trial) == 3
+        assert keeps_its_result(store, sweep, trial)
+        store.attempts.release(trial, 3, "interrupted")
+        assert store.trials.find(trial) == before
+
+    @pytest.mark.parametrize(
+        ("kept", "end"),
+        [(TrialState.PRUNED, TrialState.PRUNED), (TrialState.COMPLETED, TrialState.DIVERGED)],
+        ids=["pruned by pruned", "complete by diverged"],
+    )
+    def test_results_that_others_replace(self, store: Store, kept: TrialState, end: TrialState) -> None:
+        sweep, trial = shared(store, kept)
+        store.sweeps.repeat_oversubscribed(sweep, [trial])
+        store.attempts.claim(trial)
+        store.attempts.add_points(trial, 2, SECOND[:2])
+        settled = store.attempts.finish(trial, 2, end, summarize(SECOND[:2]), reason="second")
+        assert settled is Settled.ENDED
+        found = store.trials.find(trial)
+        assert (found.state, found.attempt, found.reason, found.oversubscribed) == (end, 2, "second", False)
+        assert found.area_seconds == summarize(SECOND[:2]).area_seconds
+        assert store.attempts.points(trial) == SECOND[:2]
+        assert store.attempts.points(trial, 1) == FIRST
+
+    def test_the_record_of_a_trial_that_is_repeated_tells_of_its_result(self, store: Store) -> None:
+        sweep, trial = shared(store, TrialState.PRUNED)
+        store.sweeps.repeat_oversubscribed(sweep, [trial])
+        store.attempts.claim(trial)
+        found, waiting = store.trials.of(sweep)
+        assert (found.state, found.result_state, found.attempt, found.result_attempt) == ("running", "pruned", 2, 1)
+        assert (waiting.result_state, waiting.result_attempt) == (TrialState.PENDING, 0)
+        assert found.area_is_bound
+        assert not waiting.area_is_bound
+        assert [found.steps_of(one) for one in store.attempts.of(trial)] == [found.steps, None]
+        assert store.trials.find(trial) == found
+        assert store.views.trials(sweep).trials == (found, waiting)
+        other = store.trials.of(sweep)[1].id
+        store.attempts.finish(other, store.attempts.claim(other) or 0, TrialState.COMPLETED, summarize(curve(9.0, 1.5)))
+        assert [one.id for one in store.views.trials(sweep, order="area").trials] == [other, trial]
+
+    def test_a_trial_that_is_repeated_and_never_learnt_stays_at_chance(self, store: Store) -> None:
+        learnable = {"name": "n", "trial": {"model": "mlp", "data": "digits"}, "space": {"learning_rate": [0.1]}}
+        spec = parse_spec(learnable)
+        sweep = store.sweeps.add(spec, plan(spec))
+        trial = store.trials.of(sweep)[0].id
+        flat = curve(4.0, 2.29)
+        store.attempts.finish(
+            trial, store.attempts.claim(trial) or 0, TrialState.COMPLETED, summarize(flat), oversubscribed=True
+        )
+        store.sweeps.repeat_oversubscribed(sweep, [trial])
+        (found,) = store.trials.of(sweep)
+        assert found.state is TrialState.PENDING
+        assert found.at_chance
+        assert candidate_of(store, sweep).at_chance
+        assert found.candidate("images") == candidate_of(store, sweep, kept=False)
 
     def test_a_failed_attempt_that_is_tried_again_leaves_the_trial_waiting(self, store: Store) -> None:
         sweep, trial, _ = repeated(store)
@@ -123,13 +195,15 @@ class TestRepeats:
 
     def test_results_can_be_kept_after_all(self, store: Store) -> None:
         sweep, trial, before = repeated(store)
-        assert store.sweeps.keep_results(sweep) == 1
+        assert store.sweeps.keep_results(sweep, [store.trials.of(sweep)[1].id]) == 0
+        assert store.trials.find(trial).state is TrialState.PENDING, "results are kept of those that are named"
+        assert store.sweeps.keep_results(sweep, [trial]) == 1
         assert store.trials.find(trial) == before
         assert store.trials.of(sweep)[1].state is TrialState.PENDING
 
     def test_a_trial_that_is_given_up_returns_to_its_result(self, store: Store) -> None:
         _, trial, before = repeated(store)
-        assert store.attempts.give_up(trial, "it cannot win any more")
+        assert store.attempts.give_up(trial, "it cannot win any more") is Settled.RESTORED
         assert store.trials.find(trial) == before
 
     def test_only_trials_with_a_result_that_shared_cores_are_repeated(self, store: Store) -> None:
@@ -140,7 +214,7 @@ class TestRepeats:
             store.attempts.claim(trial)
             store.attempts.finish(trial, 1, state, summarize(FIRST), oversubscribed=marked)
         before = store.trials.of(sweep)
-        assert store.sweeps.repeat_oversubscribed(sweep, trials) == 0
+        assert store.sweeps.repeat_oversubscribed(sweep, trials) == []
         assert store.trials.of(sweep) == before
 
     def test_the_mark_of_a_gang_that_shares_waits_for_the_result(self, store: Store) -> None:

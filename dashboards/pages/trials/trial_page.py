@@ -39,7 +39,9 @@ def routes(store: Store) -> APIRouter:
             )
             for one in reversed(store.attempts.of(trial.id))
         ]
-        effective = attempts[0]["effective"] if attempts else {}
+        effective: dict[str, Any] = next(
+            (one["effective"] for one in attempts if one["number"] == trial.result_attempt), {}
+        )
         return show(
             "trial.html",
             sweep=sweep,

@@ -139,9 +139,9 @@ def test_an_interrupt_brings_back_the_results_of_all_that_was_to_be_repeated(spe
     repeating = begin("rerun", "shared", "--oversubscribed", "--executor", "local")
     assert eventually(lambda: number(tmp_path, "SELECT count(*) FROM loss_point WHERE attempt = 2") >= 2, 60)
     repeating.send_signal(signal.SIGINT)
-    _, err = repeating.communicate(timeout=60)
+    out, _ = repeating.communicate(timeout=60)
     assert repeating.returncode == 130
-    assert "trials that were to be repeated keep their old results" in err
+    assert "trials that were to be repeated keep their old results" in out
     assert rows(tmp_path, results) == before
     assert {state for (state,) in rows(tmp_path, "SELECT state FROM attempt WHERE number = 2")} == {"interrupted"}
     assert eventually(lambda: not others(tmp_path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweeper.plan.trial import KEEPING, KEPT, TRANSITIONS, TrialState, predecessors
+from sweeper.plan.trial import KEEPING, KEPT, TRANSITIONS, TrialState, predecessors, replaces
 
 FINAL = {TrialState.COMPLETED, TrialState.DIVERGED, TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED}
 
@@ -42,3 +42,9 @@ def test_a_trial_ends_only_from_running_but_for_cancelling_and_pruning() -> None
 def test_a_running_trial_may_go_back_and_only_a_pending_one_may_start() -> None:
     assert predecessors(TrialState.PENDING) == [TrialState.RUNNING, *KEPT, TrialState.FAILED]
     assert predecessors(TrialState.RUNNING) == [TrialState.PENDING]
+
+
+def test_only_whole_results_replace_a_complete_one() -> None:
+    whole = {TrialState.COMPLETED, TrialState.DIVERGED}
+    assert {end for end in FINAL if replaces(end, TrialState.COMPLETED)} == whole
+    assert {end for end in FINAL if replaces(end, TrialState.PRUNED)} == whole | {TrialState.PRUNED}

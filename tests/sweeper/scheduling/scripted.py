@@ -106,6 +106,7 @@ class Watcher:
         self.points: list[tuple[str, LossPoint]] = []
         self.ended: list[TrialRecord] = []
         self.failures: list[tuple[str, int, str]] = []
+        self.kept: list[tuple[TrialRecord, str]] = []
         self._at_point = at_point
 
     def trial_started(self, trial: TrialRecord) -> None:
@@ -117,6 +118,9 @@ class Watcher:
 
     def trial_ended(self, trial: TrialRecord) -> None:
         self.ended.append(trial)
+
+    def result_kept(self, trial: TrialRecord, why: str) -> None:
+        self.kept.append((trial, why))
 
     def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
         assert trial.state is TrialState.PENDING

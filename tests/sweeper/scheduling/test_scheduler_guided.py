@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,8 +15,10 @@ from engine.protocol import Ended, Event, Failed, Point, Ready, Started
 from sweeper.answers.best import best_answer
 from sweeper.gangs.base import Job
 from sweeper.guides import Guide, guide_for
+from sweeper.guides.base import GuideAround
 from sweeper.plan import plan
 from sweeper.plan.trial import TrialSpec, TrialState
+from sweeper.ranking import Candidate
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.scheduling.scheduler import Scheduler
 from sweeper.spec import parse_spec
@@ -233,3 +235,45 @@ def test_nothing_is_proposed_once_a_sweep_is_to_be_stopped(store: Store) -> None
     before = len(store.trials.of(sweep_id))
     Scheduler(store, ScriptedExecutor(), Watcher(), guide=Proposing()).run(sweep_id)
     assert len(store.trials.of(sweep_id)) == before
+
+
+def shared_and_repeated(store: Store, repeats: int) -> tuple[str, list[TrialRecord]]:
+    """A good and a bad batch size that have all their results, of which the last one is to be repeated."""
+    sweep = repeated(store, space={"workers": [1], "batch_size": [16, 32]}, repeats=repeats)
+    objective = {16: 0.9, 32: 1.9}
+    for trial in store.trials.of(sweep):
+        points = [LossPoint(n, 8 * n, n / 10, objective[trial.config["batch_size"]]) for n in range(1, 11)]
+        attempt = store.attempts.claim(trial.id) or 0
+        store.attempts.add_points(trial.id, attempt, points)
+        store.attempts.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points), oversubscribed=True)
+    before = store.trials.of(sweep)
+    last = max(before, key=lambda trial: (trial.config["batch_size"], trial.position))
+    assert store.sweeps.repeat_oversubscribed(sweep, [last.id]) == [last.id]
+    return sweep, [trial for trial in before if trial.id != last.id] + [last]
+
+
+@pytest.mark.parametrize(
+    ("repeats", "started", "why"),
+    [(1, 1, "repetition pruned, its area will be "), (2, 0, "not repeated, the mean area of its 2 seeds will be ")],
+    ids=["pruned", "given up"],
+)
+def test_a_repetition_that_can_win_no_more_leaves_the_result_and_says_so(
+    store: Store, repeats: int, started: int, why: str
+) -> None:
+    sweep, before = shared_and_repeated(store, repeats)
+    told: list[str] = []
+
+    class Listening(GuideAround):
+        def learn(self, candidates: Iterable[Candidate]) -> None:
+            candidates = list(candidates)
+            told.extend(str(one.state) for one in candidates if one.trial == before[-1].id)
+            super().learn(candidates)
+
+    executor, watcher = StoppingExecutor(falls_to({16: 0.9, 32: 1.9}), seats=1), Watcher()
+    guide = Listening(guided(store, sweep), "images")
+    Scheduler(store, executor, watcher, guide=guide).run(sweep)
+    assert len(executor.started) == started
+    assert sorted(store.trials.of(sweep), key=lambda t: t.id) == sorted(before, key=lambda t: t.id)
+    ((kept, words),) = watcher.kept
+    assert (kept, watcher.ended, told[-1]) == (before[-1], [], "completed")
+    assert words.startswith(why)

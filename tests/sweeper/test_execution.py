@@ -1,0 +1,80 @@
+"""What the ways of starting a sweep share: trials that are run again. Real gangs, where any start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from sweeper.errors import NotFoundError, SeatingError
+from sweeper.execution import Execution, Rerun, rerun_sweep
+from sweeper.live_view import silent
+from sweeper.plan.trial import TrialState
+from sweeper.scheduling.observer import Audience
+from sweeper.store import Store, SweepRecord, TrialRecord
+from tests.sweeper.shared_trials import LOSES, shared_trials
+
+HERE = Execution("local", None, finish_running=False, oversubscribe=False)
+TOO_MANY = len(os.sched_getaffinity(0)) + 1
+
+
+def rerun(store: Store, sweep: str, audience: Audience | None = None) -> Rerun:
+    return rerun_sweep(store, sweep, HERE, audience or silent(), failed=False, oversubscribed=True)
+
+
+def test_a_rerun_that_cannot_begin_leaves_what_another_one_has_put_back(store: Store) -> None:
+    others, own = shared_trials(store, "true", {"workers": [1, TOO_MANY]})
+    store.sweeps.repeat_oversubscribed(others.sweep_id, [others.id])
+    with pytest.raises(SeatingError):
+        rerun(store, own.sweep_id)
+    assert [trial.state for trial in store.trials.of(own.sweep_id)] == [TrialState.PENDING, TrialState.COMPLETED]
+
+
+def test_a_rerun_that_is_interrupted_restores_what_it_put_back_and_nothing_else(store: Store) -> None:
+    others, own = shared_trials(store, "true {loss}", {"loss": [1, 2]})
+    store.sweeps.repeat_oversubscribed(others.sweep_id, [others.id])
+    lines: list[str] = []
+
+    def interrupted(_: SweepRecord, trials: Sequence[TrialRecord]) -> NoReturn:
+        assert [trial.state for trial in trials] == [TrialState.PENDING, TrialState.PENDING]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rerun(store, own.sweep_id, Audience(lines.append, interrupted))
+    assert lines[-1] == "trials that were to be repeated keep their old results"
+    assert store.trials.find(others.id).state is TrialState.PENDING
+    assert store.trials.find(own.id) == own
+
+
+@pytest.mark.parametrize(
+    ("repeats", "attempts"), [(1, ["completed", "pruned"]), (2, ["completed"])], ids=["pruned", "given up"]
+)
+def test_a_repetition_that_can_win_no_more_is_no_failure(
+    store: Store, repeats: int, attempts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = LOSES + (" {seed}" if repeats > 1 else "")
+    *_, worst = shared_trials(store, program, {"loss": [1, 8]}, only_last=True, prune="area", repeats=repeats)
+    assert (worst.parameters["loss"], worst.oversubscribed) == (8, True)
+    done = rerun(store, worst.sweep_id)
+    assert (done.to_repeat, done.beaten, done.unfinished) == (1, 1, 0)
+    assert store.trials.find(worst.id) == worst
+    assert [one.state for one in store.attempts.of(worst.id)] == attempts
+
+
+def test_a_repetition_that_fails_is_unfinished(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (trial,) = shared_trials(store, "exit 3", {"workers": [1]})
+    done = rerun(store, trial.sweep_id)
+    assert (done.to_repeat, done.beaten, done.unfinished) == (1, 0, 1)
+    assert store.trials.find(trial.id) == trial
+
+
+def test_nothing_to_run_again_is_an_error_that_changes_nothing(store: Store) -> None:
+    trials = shared_trials(store, "true", {"workers": [1]})
+    with pytest.raises(NotFoundError, match="no trial of it has failed"):
+        rerun_sweep(store, trials[0].sweep_id, HERE, silent(), failed=True, oversubscribed=False)
+    assert store.trials.of(trials[0].sweep_id) == trials
