@@ -75,6 +75,6 @@ def test_a_repetition_that_fails_is_unfinished(store: Store, tmp_path: Path, mon
 
 def test_nothing_to_run_again_is_an_error_that_changes_nothing(store: Store) -> None:
     trials = shared_trials(store, "true", {"workers": [1]})
-    with pytest.raises(NotFoundError, match="no trial of it has failed"):
+    with pytest.raises(NotFoundError, match="none of its trials has failed"):
         rerun_sweep(store, trials[0].sweep_id, HERE, silent(), failed=True, oversubscribed=False)
     assert store.trials.of(trials[0].sweep_id) == trials
