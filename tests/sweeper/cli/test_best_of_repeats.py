@@ -154,7 +154,7 @@ def test_over_dollars_without_a_price_is_a_clear_error(run: Any, store: Store) -
     submit(store, {**PRICED, "resources": {}}, PRICED_AREAS)
     code, _, err = run("best", "priced", "--over", "dollars")
     assert code == 1
-    assert "give --dollars-per-worker-hour, or resources.dollars_per_worker_hour in the spec" in err
+    assert "in the spec, or give a rate (--dollars-per-worker-hour)" in err
     assert run("best", "priced", "--over", "dollars", "--dollars-per-worker-hour", "2")[0] == 0
     assert run("best", "priced", "--dollars-per-worker-hour", "-1")[0] == 2
     assert run("best", "priced", "--dollars-per-worker-hour", "inf")[0] == 2
