@@ -88,7 +88,8 @@ def comparison(
     if first.over != second.over:
         raise FigureError(
             f"areas of {first.name!r} are over {first.over}, those of {second.name!r} over {second.over}",
-            "give --over to have both over the same",
+            "have both over the same axis",
+            option="--over",
         )
     same = first.batch_name == second.batch_name
     batch_name = first.batch_name if same else GLOBAL_BATCH_SIZE
@@ -143,7 +144,8 @@ def check_comparison(table: Comparison) -> None:
     if any(cell.batch_size is None or cell.learning_rate is None for cell in table.cells):
         raise FigureError(
             f"{table.first.name!r} and {table.second.name!r}: some trials lack a batch size or a learning rate",
-            "import them again with --set batch_size=VALUE or --pattern",
+            "import them again with both",
+            option="--set batch_size=VALUE, or --pattern",
         )
     if len(table.workers) > MAXIMUM_GROUPS:
         raise FigureError(

@@ -185,6 +185,9 @@ def test_figures_are_made_anew_when_a_trial_has_ended(client: TestClient, store:
 def test_compared_sweeps_come_in_each_format(client: TestClient, store: Store, sweep: SweepRecord) -> None:
     other = run(store, {"batch_size": [16], "learning_rate": [0.1], "workers": [1]}, lambda _: curve(3.0, 0.5))
     query = {"a": sweep.id, "b": other.id}
+    refused = client.get("/compare/figure.json", params=query).json()
+    assert "cannot be compared by their areas: " in refused["problem"]
+    query["unlike"] = "true"
     drawn = client.get("/compare/figure.json", params=query).json()
     assert [panel["title"] for panel in drawn["panels"]] == ["1 worker", "2 workers"]
     shares = [z for panel in drawn["panels"] for line in panel["data"][0]["z"] for z in line if z is not None]
