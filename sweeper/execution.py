@@ -136,7 +136,8 @@ def rerun_sweep(
     shared = _to_repeat(store, sweep, execution, audience) if oversubscribed else []
     if not (shared or (failed and sweep.states.get(TrialState.FAILED))):
         kinds = [*(["has failed"] if failed else []), *(["is oversubscribed"] if oversubscribed else [])]
-        raise NotFoundError(f"sweep {sweep.id}: none of its trials {' or '.join(kinds)}", "there is nothing to run again")
+        problem = f"sweep {sweep.id}: none of its trials {' or '.join(kinds)}"
+        raise NotFoundError(problem, "there is nothing to run again")
     attempts = {trial.id: len(store.attempts.of(trial.id)) for trial in shared}
     put_back: list[str] = []
 
