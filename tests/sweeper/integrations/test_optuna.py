@@ -38,7 +38,7 @@ def study_of(pruner: optuna.pruners.BasePruner) -> optuna.Study:
             trial.report(losses[-1], step=end)
             if trial.should_prune():
                 raise optuna.TrialPruned
-        return part * sum((a + b) / 2 for a, b in pairwise(losses))
+        return part * (losses[0] + sum((a + b) / 2 for a, b in pairwise(losses)))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
