@@ -37,7 +37,9 @@ def winners_spec(written: Mapping[str, Any] | None, answer: Mapping[str, Any]) -
         raise SpecError([f"--spec: {line}" for line in describe_faults(error, SweepSpec)]) from None
     winners = [group["winner"]["parameters"] for group in answer["groups"] if group["winner"]]
     if not winners:
-        raise SpecError([f"--spec: no trial of sweep {sweep} qualifies; give a higher --threshold"])
+        limit = answer["threshold"]
+        remedy = "run some to their end" if limit is None else f"give a --threshold above {limit:g}, or run others"
+        raise SpecError([f"--spec: no trial of sweep {sweep} qualifies; {remedy}"])
     names = list(dict.fromkeys([WORKERS, *spec.swept]))
     settings = [{name: parameters[name] for name in names if name in parameters} for parameters in winners]
     kept = spec.model_dump(mode="json", exclude_defaults=True)

@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from engine.config import BATCH_SIZES, BUDGETS
 from sweeper.errors import SpecError
 from sweeper.spec import SweepSpec, parse_spec, prune_by_name
 from sweeper.spec.command import CommandConfig
@@ -127,6 +128,12 @@ def _apply(written: Any, override: str) -> None:
         if not isinstance(place, dict):
             break
         place = place.setdefault(parent, {})
+    if (
+        parents == ["trial"] and isinstance(place, dict) and value is not None
+    ):  # what is set here takes the place of its alternatives
+        for alternatives in (BUDGETS, BATCH_SIZES):
+            if leaf in alternatives:
+                place = written["trial"] = {name: own for name, own in place.items() if name not in alternatives}
     if not isinstance(place, dict):
         where = f"no mapping {'.'.join(parents)}" if parents else "no mapping in the file"
         raise SpecError([f"--set {name}: there is {where} to set it in; correct it"])

@@ -75,7 +75,7 @@ def draw_comparison(table: Comparison) -> Figure:
     bar.set_label("second against first (below zero: better)")
     words = f"area over {table.first.over}, {area_unit(table.first.over)}: difference to"
     words = f"{words} {table.first.name} ({table.first.sweep}). {differences_words(table.differences)}"
-    names = wrap(words.strip(), total - 0.6, style.TITLE_PT)
+    names = wrap(words.strip(), total - 0.4, style.NAME_PT)
     title(figure, f"{table.second.name} ({table.second.sweep})", names, total)
     figure.legend(handles=_legend(), loc="outside lower left", ncols=2 if total < 8 else 3, handlelength=2.2)
     return figure

@@ -100,6 +100,7 @@ def comparison(
         raise FigureError(
             f"{first.name!r} and {second.name!r} cannot be compared by their areas: {'; '.join(reasons)}",
             "compare sweeps that are alike in this, or allow unlike ones",
+            option="--allow-unlike",
         )
     return Comparison(first, second, batch_name, cells, tuple(differences))
 

@@ -44,7 +44,7 @@ def draw_operations(table: OperationTable) -> Figure:
         axes.xaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_major_formatter(AxisNumbers())
         axes.set_xlim(counts[0] / _BESIDE, counts[-1] * _BESIDE)
-        axes.set_ylim(bottom=0.0)
+        axes.set_ylim(0.0, 1.05 * axes.get_ylim()[1])
         axes.set(title=phase, xlabel="workers", ylabel="ms per step")
         axes.grid()
     for unused in grid[len(phases) :]:

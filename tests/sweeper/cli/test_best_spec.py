@@ -73,7 +73,7 @@ def test_nobody_who_won_and_an_import_are_refused(run: Any, store: Store) -> Non
     sweep = finished(store, SPEC, {})
     code, _, err = run("best", sweep, "--spec")
     assert (code, err.count("\n")) == (1, 1)
-    assert "qualifies; give a higher --threshold" in err
+    assert "qualifies; give a --threshold above 1.8, or run others" in err
     points = [LossPoint(1, 64, 0.5, 1.0)]
     imported = store.sweeps.add_import("logs", [({"workers": 1}, "a.log", points, summarize(points))])
     code, _, err = run("best", imported, "--spec")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.config import TrainingConfig
 from sweeper.errors import SpecError
 from sweeper.spec import SweepSpec
 from sweeper.spec.file import load_spec, parse_yaml, split_assignment
@@ -206,3 +207,15 @@ def test_any_text_is_read_or_refused_in_one_line(text: str) -> None:
     (line,) = problems
     assert line.startswith("spec.yaml")
     assert "\n" not in line
+
+
+def test_a_budget_that_is_set_takes_the_place_of_the_files(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.yaml"
+    path.write_text("name: mine\ntrial: {steps: 20, batch_size: 16}\nspace: {workers: [1]}\n")
+    spec = load_spec(path, ["trial.images=640", "trial.global_batch_size=32"])
+    assert isinstance(spec.trial, TrainingConfig)
+    assert (spec.trial.images, spec.trial.steps) == (640, None)
+    assert (spec.trial.global_batch_size, spec.trial.batch_size) == (32, None)
+    assert (
+        load_spec(path, ["trial.images=640", "trial.steps=null"]).trial == load_spec(path, ["trial.images=640"]).trial
+    )
