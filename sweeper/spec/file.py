@@ -128,9 +128,8 @@ def _apply(written: Any, override: str) -> None:
         if not isinstance(place, dict):
             break
         place = place.setdefault(parent, {})
-    if (
-        parents == ["trial"] and isinstance(place, dict) and value is not None
-    ):  # what is set here takes the place of its alternatives
+    # What is set here takes the place of its alternatives.
+    if parents == ["trial"] and isinstance(place, dict) and value is not None:
         for alternatives in (BUDGETS, BATCH_SIZES):
             if leaf in alternatives:
                 place = written["trial"] = {name: own for name, own in place.items() if name not in alternatives}
