@@ -334,7 +334,8 @@ def test_nccls_exchange_is_right_over_another_library(monkeypatch: pytest.Monkey
     monkeypatch.setattr(nccl, "why_not_nccl", lambda *_: "")
     for case in (Case("nccl", "gradients"), Case("nccl", "weights"), Case("nccl", "gradients", overlap="on")):
         assert_single_process_training(rank_of(case, comm, 0.9, 0.01), comm, 0.9, 0.01)
-    torch.distributed.destroy_process_group()
+    if comm.size > 1:  # one rank exchanges nothing, and joins no group
+        torch.distributed.destroy_process_group()
 
 
 @pytest.mark.parametrize(

@@ -66,10 +66,10 @@ def test_its_own_names_are_taken(client: TestClient, host: str) -> None:
 @pytest.mark.parametrize(
     "headers",
     [
-        {"TimeOrigin": "http://evil.example"},
-        {"TimeOrigin": "null"},
-        {"TimeOrigin": "http://["},
-        {"TimeOrigin": "http://127.0.0.1:9999"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://["},
+        {"Origin": "http://127.0.0.1:9999"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
     ],
@@ -78,7 +78,7 @@ def test_another_sites_page_cannot_submit(client: TestClient, store: Store, head
     answer = client.post("/api/v1/sweeps", json={"spec": SPEC}, headers=headers)
     assert "another site's" in refused(answer, 403, "origin")
     assert store.sweeps.all() == []
-    own = {"TimeOrigin": "http://127.0.0.1:8400", "Sec-Fetch-Site": "same-origin"}
+    own = {"Origin": "http://127.0.0.1:8400", "Sec-Fetch-Site": "same-origin"}
     assert client.post("/api/v1/sweeps", json={"spec": SPEC}, headers=own).status_code == 201
 
 

@@ -80,6 +80,7 @@ def test_networks_are_as_large_as_published(name: str, channels: int, pixels: in
 @pytest.mark.parametrize("name", [name for name, takes_pictures in MODELS.items() if takes_pictures])
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32), (3, 224, 224)])
 def test_networks_take_pictures_of_each_size(name: str, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)  # deep networks may give two noisy pictures the same scores, to the last bit
     network = make_network(name, shape, 7).eval()
     with torch.no_grad():
         scores = network(torch.randn(2, *shape))

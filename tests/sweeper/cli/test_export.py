@@ -114,7 +114,7 @@ def test_refusals_of_an_export(run: Any, tmp_path: Path, options: list[str], wor
         (["cut.csv"], "export it again"),
         (["alone.csv"], "its other file, alone.csv.meta, is not beside it"),
         (["bent.json"], "trial"),
-        (["later.json"], "is of format 2, and this version reads 1"),
+        (["later.json"], "is of format 3, and this version reads up to 2"),
         (["sweeps.db"], "is a database of none of the kinds"),
         (["other.parquet"], "has not written"),
         (["empty"], "is a folder without"),
@@ -128,7 +128,7 @@ def test_refusals_of_an_import_store_nothing(
     text = (tmp_path / "x.json").read_text()
     (tmp_path / "cut.json").write_text(text[: len(text) // 2])
     (tmp_path / "bent.json").write_text(text.replace('"position":3', '"position":"three"'))
-    (tmp_path / "later.json").write_text(text.replace('"format":1', '"format":2'))
+    (tmp_path / "later.json").write_text(text.replace('"format":2', '"format":3'))
     table = (tmp_path / "x.csv").read_text()
     (tmp_path / "cut.csv").write_text(table[: len(table) // 2])
     (tmp_path / "alone.csv").write_text(table)

@@ -55,6 +55,10 @@ def is_completed(store: Store, sweep_id: str) -> bool:
     return store.sweeps.find(sweep_id).state == "completed"
 
 
+def is_stopped(store: Store, sweep_id: str) -> bool:
+    return store.sweeps.find(sweep_id).state == "stopped"
+
+
 def test_sweeps_run_in_their_order_and_what_cannot_run_is_passed_over(store: Store, url: str, tmp_path: Path) -> None:
     broken = {**spec("broken"), "trial": {"model": "nowhere_at_all:Network", "data": "step-function", "images": 640}}
     allowing = Policy(executor="local", allow_code=True)
@@ -91,7 +95,7 @@ def test_a_service_that_ends_lets_its_trials_wait_and_the_next_one_goes_on(
     try:
         assert eventually(lambda: bool(store.progress.running(sweep_id)), 60)
         store.sweeps.ask_to_stop(sweep_id)
-        assert eventually(lambda: is_completed(store, sweep_id), 60)
+        assert eventually(lambda: is_stopped(store, sweep_id), 60)
     finally:
         again.close()
     assert eventually(lambda: not others(tmp_path))
@@ -112,7 +116,7 @@ def test_a_scheduler_that_is_killed_is_told_and_leaves_nothing_running(store: St
     store.submissions.note_problem(sweep_id, None)
     assert eventually(lambda: bool(store.progress.running(sweep_id)) and runner.sweep == sweep_id, 60)
     store.sweeps.ask_to_stop(sweep_id)
-    assert eventually(lambda: is_completed(store, sweep_id), 60)
+    assert eventually(lambda: is_stopped(store, sweep_id), 60)
 
 
 def test_a_scheduler_that_fails_is_told_and_not_begun_again_and_again(store: Store, tmp_path: Path) -> None:

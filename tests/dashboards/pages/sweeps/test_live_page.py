@@ -60,11 +60,19 @@ def test_what_happened_while_the_connection_was_lost_is_shown(
     page.close()
 
 
+# Those further away are asked for only when they come near.
+_NEARBY_FIGURES_ARE_THERE = """() => [...document.querySelectorAll(".plots[aria-busy=true]")].every((plots) => {
+  const place = plots.getBoundingClientRect();
+  return place.top > innerHeight + 1000 || place.bottom < -1000;
+})"""
+
+
 def test_a_fault_of_the_server_is_shown_in_its_words(look: Open, store: Store, sweep: SweepRecord) -> None:
     page = look(f"/sweeps/{sweep.id}")
     with page.expect_response(re.compile(r"/events\?trials=\w")):  # the stream that the drawn curves have asked for
         page.reload()
         page.locator("#curves").scroll_into_view_if_needed()
     expect(page.locator("#running")).to_have_text("1 running now")
+    page.wait_for_function(_NEARBY_FIGURES_ARE_THERE)
     store.sweeps.delete(sweep.id)
     expect(page.locator("#status.fault")).to_contain_text("no such sweep")
