@@ -34,19 +34,17 @@ def compute_areas(connection: Connection, sweep_id: str | None = None) -> None:
         sweeps if sweep_id is None else sweeps.where(_SWEEP.c.id == sweep_id)
     ).all():
         judge: Callable[[Sequence[float]], object] = why_not_from_zero if origin == "import" else _is_clock
-        timed = not any(judge([point.seconds for point in points]) for _, points in _curves(connection, sweep))
-        areas = {trial: _areas(points, timed=timed) for trial, points in _curves(connection, sweep)}
-        for trial, values in areas.items():
+        timed, areas = True, {}
+        for trial, points in _curves(connection, sweep):
+            timed = timed and not judge([point.seconds for point in points])
+            areas[trial] = {f"area_{over}": area(points, over) for over in ("seconds", "images", "steps")}
+        for trial, found in areas.items():
+            values = {name: value for name, value in found.items() if timed or name != "area_seconds"}
             connection.execute(sa.update(_TRIAL).where(_TRIAL.c.id == trial).values(values))
 
 
 def _is_clock(seconds: Sequence[float]) -> bool:
     return seconds[0] >= CLOCK_SECONDS
-
-
-def _areas(points: list[LossPoint], *, timed: bool) -> dict[str, float | None]:
-    seconds = {"area_seconds": area(points)} if timed else {}
-    return {"area_images": area(points, "images"), "area_steps": area(points, "steps"), **seconds}
 
 
 def _curves(connection: Connection, sweep_id: str) -> Iterator[tuple[str, list[LossPoint]]]:
