@@ -9,7 +9,7 @@ from sweeper.answers.sweeps import heading
 from sweeper.interchange.importing import LoggedTrial
 from sweeper.interchange.logs.time_origin import DecidedOrigin
 from sweeper.interchange.sources import ImportedSweep
-from sweeper.store import Store, TrialRecord
+from sweeper.store import Store, SweepRecord, TrialRecord
 
 
 def import_answer(
@@ -17,7 +17,9 @@ def import_answer(
 ) -> dict[str, Any]:
     """What an import stored: {"sweep", "name", "seconds_origin", "notes", "trials": [...]}, with an account of each.
 
-    `ignored_lines` counts the lines that became no point: those that are no data and the `out_of_order` points.
+    `area` is `over` seconds, or over images or steps where the log has no seconds. `ignored_lines` counts the lines
+    that became no point, `lost_lines` those of them that seem to have been one, and `replaced_lines` those that others
+    stand for.
     """
     sweep = store.sweeps.find(sweep_id)
     stored = store.trials.of(sweep.id)
@@ -25,7 +27,7 @@ def import_answer(
         **heading(sweep),
         "seconds_origin": origin.origin.value,
         "notes": origin.notes,
-        "trials": [_imported(trial, logged) for trial, logged in zip(stored, imported, strict=True)],
+        "trials": [_imported(sweep, trial, logged) for trial, logged in zip(stored, imported, strict=True)],
     }
 
 
@@ -48,18 +50,22 @@ def sweep_import_answer(imported: Sequence[ImportedSweep]) -> list[dict[str, Any
     ]
 
 
-def _imported(trial: TrialRecord, logged: LoggedTrial) -> dict[str, Any]:
-    log = logged.log
+def _imported(sweep: SweepRecord, trial: TrialRecord, logged: LoggedTrial) -> dict[str, Any]:
+    log, over = logged.log, "seconds" if logged.log.seconds else sweep.over
+    over = "steps" if over == "seconds" and not log.seconds else over
     return {
         "trial": trial.id,
         "state": trial.state.value,
-        "file": logged.source,
+        "file": str(log.path).encode("utf-8", "replace").decode(),
+        "run": log.run or None,
         "format": log.format,
         "points": trial.points,
         "minimum_loss": trial.minimum_loss,
-        "area": trial.area_seconds,
-        "ignored_lines": len(log.ignored) + len(log.out_of_order),
-        "out_of_order": len(log.out_of_order),
+        "over": over,
+        "area": getattr(trial, f"area_{over}"),
+        "ignored_lines": len(log.ignored),
+        "lost_lines": len(log.lost),
+        "replaced_lines": len(log.left_out),
         "blank_lines": log.blank_lines,
         "comment_lines": log.comment_lines,
         "notes": list(log.notes),

@@ -101,7 +101,8 @@ def trial_answer(trial: TrialRecord) -> dict[str, Any]:
 
 
 def accuracies_of(store: Store, sweep: SweepRecord) -> dict[str, float]:
-    return {trial: last.accuracy for trial, last in store.attempts.last_evaluations(sweep.id).items()}
+    found = store.attempts.last_evaluations(sweep.id)
+    return {trial: last.accuracy for trial, last in found.items() if not math.isnan(last.accuracy)}
 
 
 def _by_area(trial: TrialRecord) -> tuple[int, float]:

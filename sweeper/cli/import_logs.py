@@ -11,10 +11,12 @@ import click
 
 from sweeper.answers.imports import import_answer, sweep_import_answer
 from sweeper.errors import SpecError
-from sweeper.interchange import FORMATS, Ignored, Keys, LoggedTrial, TimeOrigin, read_trials, store_trials
+from sweeper.interchange import FORMATS, Ignored, Keys, LoggedTrial, LogOptions, TimeOrigin, read_trials, store_trials
 from sweeper.interchange.exporting import target_path
 from sweeper.interchange.foreign import RUNS_READERS, ForeignOptions
 from sweeper.interchange.formats import SWEEP_FORMATS
+from sweeper.interchange.logs.base import SESSIONS, TIME_IS
+from sweeper.interchange.logs.times import UNITS
 from sweeper.interchange.sources import SweepSource, find_source, store_sweeps
 from sweeper.options import json_option, print_json, store_option
 from sweeper.store.store import open_store
@@ -58,6 +60,31 @@ _SHOWN_CHARACTERS = 80
     help="Column, key, metric or tag of the loss; default: loss, train_loss, training_loss.",
 )
 @click.option("--seconds-key", metavar="KEY", help="Column or key of the seconds; default: seconds, time, timestamp, …")
+@click.option("--step-key", metavar="KEY", help="Column or key of the step; default: step, iteration, … or the epoch.")
+@click.option("--images-key", metavar="KEY", help="Column or key of the images seen; default: images, samples, …")
+@click.option("--no-seconds", is_flag=True, help="Leave the times of logs out: rank over steps or images.")
+@click.option(
+    "--time-unit",
+    type=click.Choice(list(UNITS)),
+    help="Unit of times that are plain numbers; default: from the column's name and the numbers' size, else s.",
+)
+@click.option(
+    "--time-is",
+    type=click.Choice(TIME_IS),
+    help="Whether times count from the beginning (total), are of one step each, or count from the row above; default: "
+    "from the column's name and the times.",
+)
+@click.option(
+    "--decimal",
+    type=click.Choice([".", ","]),
+    help="Decimal mark of the numbers; default: from the numbers.",
+)
+@click.option(
+    "--sessions",
+    type=click.Choice(SESSIONS),
+    help="Whether the parts of a file that begin at an earlier step, a new header or a new clock are one run that was "
+    "resumed (join) or several runs (split); default: joined where steps go on.",
+)
 @click.option(
     "--origin",
     type=click.Choice([origin.value for origin in TimeOrigin]),
@@ -74,6 +101,13 @@ def import_logs(
     experiments: tuple[str, ...],
     loss_key: str | None,
     seconds_key: str | None,
+    step_key: str | None,
+    images_key: str | None,
+    no_seconds: bool,
+    time_unit: str | None,
+    time_is: str | None,
+    decimal: str | None,
+    sessions: str | None,
     origin: str | None,
     store_url: str,
     as_json: bool,
@@ -86,14 +120,15 @@ def import_logs(
     loss` on each line, CSV with a header, JSON lines, or `key = value` pairs. Lines without data are counted and
     shown. Nothing is stored unless everything can be read.
     """
-    keys = Keys(loss=loss_key, seconds=seconds_key)
+    keys = Keys(loss=loss_key, seconds=seconds_key, step=step_key, images=images_key)
+    log_options = LogOptions(keys, decimal, time_unit, time_is, sessions, no_seconds)
     options = ForeignOptions(keys, assignments, pattern, experiments, origin)
     # A database may be given by its URL, as it is to `sweeper export`.
     found = {path: find_source(path, format_name) for path in map(target_path, files)}
     sources = [source for source in found.values() if source is not None]
     logs = [path for path, source in found.items() if source is None]
     _check_options(sources, logs, options, name)
-    trials, decided = read_trials(logs, assignments, pattern, _log_format(format_name), keys, origin)
+    trials, decided = read_trials(logs, assignments, pattern, _log_format(format_name), log_options, origin)
     with closing(open_store(store_url)) as store:
         answers = sweep_import_answer(store_sweeps(store, sources, options, name))
         answer = import_answer(store, store_trials(store, trials, name), trials, decided) if logs else None
@@ -142,14 +177,18 @@ def _print_trial(trial: Mapping[str, Any], logged: LoggedTrial) -> None:
     log = logged.log
     click.echo(
         f"{trial['file']}: {_count(trial['points'], 'point')} ({trial['format']}), "
-        f"minimum loss {_figure(trial['minimum_loss'])}, area {_figure(trial['area'])} (loss x seconds)"
+        f"minimum loss {_figure(trial['minimum_loss'])}, area {_figure(trial['area'])} (loss x {trial['over']})"
     )
     if not logged.summary.finite:
         click.echo("  diverged: it has losses that are not finite, and so no area")
     for note in log.notes:
         click.echo(f"  {note}")
-    _print_ignored(log.ignored, "that is no data", "that are no data")
-    _print_ignored(log.out_of_order, "out of order in time, not used", "out of order in time, not used")
+    _print_ignored(
+        log.lost, "that could not be read: the curve lacks it", "that could not be read: the curve lacks them"
+    )
+    others = tuple(item for item in log.ignored if not item.lost)
+    _print_ignored(others, "that is not data", "that are not data")
+    _print_ignored(log.left_out, "that another one stands for", "that others stand for")
 
 
 def _print_ignored(ignored: tuple[Ignored, ...], one: str, many: str) -> None:

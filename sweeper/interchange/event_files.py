@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -91,9 +92,27 @@ def event_files(folder: Path) -> list[Path]:
 
 def read_events(path: Path) -> Iterator[Event]:
     """The events of a file up to where it breaks off; scalars of old writers as tensors."""
+    from google.protobuf.message import DecodeError
     from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
-    yield from EventFileLoader(str(path)).Load()
+    with suppress(DecodeError):
+        yield from EventFileLoader(str(path)).Load()
+
+
+def breaks_off_at(path: Path, events: int) -> int | None:
+    """The byte at which a file of which so many events could be read breaks off; None where it is whole.
+
+    A record is its length in 8 bytes, 4 bytes of checksum, the event, and again 4 bytes of checksum.
+    """
+    size, begin = path.stat().st_size, 0
+    with path.open("rb") as file:
+        for _ in range(events):
+            file.seek(begin)
+            begin += _AROUND + int.from_bytes(file.read(8), "little")
+    return begin if begin < size else None
+
+
+_AROUND = 16  # bytes of a record that are not its event
 
 
 def scalar(value: Summary.Value) -> float | None:

@@ -36,6 +36,36 @@ def trial_parameters(
     return named_parameters([str(path) for path in paths], [path.name for path in paths], assignments, pattern)
 
 
+def check_parameters(assignments: Sequence[str], pattern: str | None) -> None:
+    """Refuse what no trial can be given, before any file is read.
+
+    Raises:
+        SpecError: an assignment or a pattern that is none.
+    """
+    named_parameters(["--set"], [""], assignments)
+    if pattern is not None:
+        _compile(pattern)
+
+
+_PAIR = re.compile(r"(?<![^\W_])([A-Za-z]\w*?)\s*[=:]\s*([^\s,;=:]+?)(?=[\s,;_]|$|-[A-Za-z])")
+
+
+def pairs_in_name(name: str) -> dict[str, Any]:
+    """The parameters in the name of a run that is made of pairs, such as `lr=0.1,batch_size=128`."""
+    return {key: number_or_text(value) for key, value in _PAIR.findall(name)}
+
+
+def sort_out(recorded: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Recorded parameters that a trial can have, and those whose values it cannot."""
+    good, odd = dict[str, Any](), dict[str, Any]()
+    for name, value in recorded.items():
+        try:
+            good[name] = _checked(name, value)
+        except ValueError:
+            odd[name] = value
+    return good, odd
+
+
 def named_parameters(
     sources: Sequence[str],
     names: Sequence[str],

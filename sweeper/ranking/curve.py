@@ -11,7 +11,7 @@ from dataclasses import dataclass
 class LossPoint:
     """Mean loss over the images since the last point, at the end of its window.
 
-    `seconds` is training time; `images` is None where an imported log does not say.
+    `seconds` is training time; `images` is None, and `seconds` NaN, where an imported log does not say.
     """
 
     step: int
@@ -62,7 +62,11 @@ def area(points: Sequence[LossPoint], over: str = "seconds") -> float | None:
     attribute = {"seconds": "seconds", "images": "images", "steps": "step"}[over]
     positions = [getattr(point, attribute) for point in points]
     losses = [point.loss for point in points]
-    if not points or None in positions or not all(map(math.isfinite, losses)):
+    if (
+        not points
+        or not all(one is not None and one == one for one in positions)
+        or not all(map(math.isfinite, losses))
+    ):
         return None
     if positions[-1] <= min(0.0, positions[0]):
         return None
@@ -83,7 +87,7 @@ def summarize(points: Sequence[LossPoint]) -> CurveSummary:
         finite=all(math.isfinite(point.loss) for point in points),
         minimum_loss=minimum_loss(points),
         final_loss=last.loss if last else None,
-        seconds=last.seconds if last else None,
+        seconds=last.seconds if last and not math.isnan(last.seconds) else None,
         images=last.images if last else None,
         steps=last.step if last else None,
         area_seconds=area(points, "seconds"),

@@ -58,8 +58,8 @@ def _curves(connection: Connection, sweep_id: str) -> Iterator[tuple[str, list[L
     )
     rows = (row for some in connection.execute(query).partitions(_ROWS_AT_ONCE) for row in some)
     for trial, found in groupby(rows, key=lambda row: row.trial_id):
-        yield str(trial), [LossPoint(row.step, row.images, row.seconds, _loss(row.loss)) for row in found]
+        yield str(trial), [LossPoint(row.step, row.images, _number(row.seconds), _number(row.loss)) for row in found]
 
 
-def _loss(value: Any) -> float:
+def _number(value: Any) -> float:
     return math.nan if value is None else float(value)  # SQLite has no NaN and keeps it as NULL

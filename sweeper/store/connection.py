@@ -17,7 +17,7 @@ from sweeper.errors import StoreError
 from sweeper.store.network import warn_of_network
 from sweeper.store.turns import BUSY_TIMEOUT_S, is_busy
 
-SCHEMA_HEAD = "0006"
+SCHEMA_HEAD = "0007"
 _CONNECT_TIMEOUT_S = 10  # of a server that does not answer at all; the driver's own is two minutes
 _BUSY_PAUSE_S = 0.01
 _PASSWORD_FILE = "password_file"  # of a URL's query

@@ -237,11 +237,12 @@ def per_step(seconds: Mapping[str, float], steps: int | None) -> dict[str, float
 class EvaluationRecord:
     """The network on the test set after `step`: mean loss, and in [0, 1] the share of samples that it has right.
 
-    `seconds` is the training time before it; an evaluation's own time is in no curve.
+    `seconds` is the training time before it; an evaluation's own time is in no curve. An imported run may have no
+    `images`, and NaN for what it does not say.
     """
 
     step: int
-    images: int
+    images: int | None
     seconds: float
     loss: float
     accuracy: float

@@ -171,7 +171,11 @@ def insert_points(connection: Connection, trial_id: str, attempt: int, points: S
         _copy_points(connection, trial_id, attempt, points)
         return
     values = [
-        (trial_id, attempt, p.step, p.images, p.seconds + 0.0, None if p.loss != p.loss else p.loss + 0.0)
+        (
+            *(trial_id, attempt, p.step, p.images),
+            None if p.seconds != p.seconds else p.seconds + 0.0,
+            None if p.loss != p.loss else p.loss + 0.0,
+        )
         for p in points
     ]
     if values:

@@ -41,17 +41,21 @@ class Sweeps:
         return sweep_id
 
     def add_import(
-        self, name: str, curves: Sequence[ImportedCurve], told: Sequence[Mapping[str, Any]] | None = None
+        self,
+        name: str,
+        curves: Sequence[ImportedCurve],
+        told: Sequence[Mapping[str, Any]] | None = None,
+        over: str = "seconds",
     ) -> str:
         """Record finished curves from elsewhere as a sweep: parameters, source, points and summary of each.
 
-        What is `told` of each is kept with its attempt. A curve with a loss that is not finite is a diverged trial.
-        All or nothing; returns the sweep's id.
+        They are ranked `over` an axis. What is `told` of each is kept with its attempt. A curve with a loss that is
+        not finite is a diverged trial. All or nothing; returns the sweep's id.
         """
         told = told or [{}] * len(curves)
         sweep_id = secrets.token_hex(4)
         self._write(
-            lambda connection: _add_import(connection, sweep_id, name, curves, told),
+            lambda connection: _add_import(connection, sweep_id, name, curves, told, over),
             lambda connection, _: is_there(connection, sweep_id),
         )
         return sweep_id
@@ -202,6 +206,7 @@ def _add_import(
     name: str,
     curves: Sequence[ImportedCurve],
     told: Sequence[Mapping[str, Any]],
+    over: str,
 ) -> None:
     """Record a sweep of finished curves under an id; one with a loss that is not finite is a diverged trial."""
     now = datetime.now(UTC)
@@ -212,7 +217,7 @@ def _add_import(
             origin="import",
             spec=None,
             threshold=None,
-            over="seconds",
+            over=over,
             group_by=["workers"],
             created_at=now,
         )

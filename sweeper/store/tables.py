@@ -56,8 +56,8 @@ class Double(TypeDecorator[float]):
         return None if value is None else without_sign_of_zero(value)
 
 
-class Loss(TypeDecorator[float]):
-    """A loss of any kind, NaN and infinities too. SQLite has no NaN and keeps it as NULL."""
+class AnyDouble(TypeDecorator[float]):
+    """A number of any kind, NaN and infinities too. SQLite has no NaN and keeps it as NULL."""
 
     impl = _DOUBLE
     cache_ok = True
@@ -73,7 +73,7 @@ class Loss(TypeDecorator[float]):
         return without_sign_of_zero(value)
 
     def process_result_value(self, value: float | None, dialect: Dialect) -> float | None:
-        """NULL is NaN: the column holds no missing losses."""
+        """NULL is NaN: such a column holds no missing values."""
         return math.nan if value is None else float(value)
 
 
@@ -219,8 +219,8 @@ loss_point = Table(
     *_of_attempt(),
     Column("step", BigInteger, primary_key=True, autoincrement=False),
     Column("images", BigInteger, nullable=True),
-    Column("seconds", Double, nullable=False),
-    Column("loss", Loss, nullable=True),
+    Column("seconds", AnyDouble, nullable=True),  # NaN in an imported log without times
+    Column("loss", AnyDouble, nullable=True),
     sqlite_with_rowid=False,  # the key is the table: half the pages of a table with an index beside it
 )
 
@@ -237,8 +237,8 @@ evaluation = Table(
     metadata,
     *_of_attempt(),
     Column("step", BigInteger, primary_key=True, autoincrement=False),
-    Column("images", BigInteger, nullable=False),
-    Column("seconds", Double, nullable=False),
-    Column("loss", Loss, nullable=True),
-    Column("accuracy", Double, nullable=False),
+    Column("images", BigInteger, nullable=True),
+    Column("seconds", AnyDouble, nullable=True),
+    Column("loss", AnyDouble, nullable=True),
+    Column("accuracy", AnyDouble, nullable=True),
 )

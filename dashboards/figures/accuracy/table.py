@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -66,8 +67,7 @@ def chosen_accuracies(store: Store, trials: TrialTable, chosen: Sequence[str]) -
     rows = []
     for group, trial in chosen_rows(store, trials, chosen):
         found = store.attempts.evaluations(trial.trial)
-        positions = [float(at) for one in found if (at := position(one, trial, trials)) is not None]
-        rows.append(AccuracyRow(group, trial, tuple(positions), tuple(one.accuracy for one in found)))
+        rows.append(AccuracyRow(group, trial, *_placed(found, trial, trials)))
     if not any(row.accuracies for row in rows):
         raise FigureError(f"sweep {trials.name!r}: the chosen trials were not evaluated", "choose others")
     return AccuracyTable(trials, tuple(rows), chosen=True)
@@ -78,9 +78,16 @@ def _accuracy_row(
 ) -> AccuracyRow:
     trial = group.best
     found = evaluations.get(trial.trial, ()) if trial else ()
-    positions = [position(evaluation, trial, table) for evaluation in found] if trial else []
-    known = tuple(float(position) for position in positions if position is not None)
-    return AccuracyRow(group, trial, known, tuple(evaluation.accuracy for evaluation in found))
+    return AccuracyRow(group, trial, *(_placed(found, trial, table) if trial else ((), ())))
+
+
+def _placed(
+    found: Sequence[EvaluationRecord], trial: TrialRow, table: TrialTable
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Positions and accuracies of the evaluations that have both: imported runs may lack one of them."""
+    placed = [(position(one, trial, table), one.accuracy) for one in found]
+    known = [(float(at), accuracy) for at, accuracy in placed if at is not None and not math.isnan(accuracy)]
+    return tuple(at for at, _ in known), tuple(accuracy for _, accuracy in known)
 
 
 def accuracies_csv(table: AccuracyTable) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -39,6 +40,8 @@ class AlongAxis(Protocol):
 
 def position(at: LossPoint | EvaluationRecord, trial: TrialRow | TrialRecord, table: TrialTable) -> float | None:
     """Seconds, images, steps or dollars, as the table's axis asks for; None where the trial does not say."""
+    if table.over in ("seconds", DOLLARS) and math.isnan(at.seconds):  # an imported log without times
+        return None
     if table.over == DOLLARS and table.rate is not None:
         return at.seconds * dollars_per_second({WORKERS: trial.workers}, table.rate)
     return {"seconds": at.seconds, "images": at.images, "steps": at.step}[table.over]

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeper.interchange.event_files import MARK, event_files, need_tensorboard, read_events, scalar
+from sweeper.interchange.event_files import (
+    MARK,
+    breaks_off_at,
+    event_files,
+    need_tensorboard,
+    read_events,
+    scalar,
+)
 from sweeper.interchange.foreign.base import ForeignOptions
 from sweeper.interchange.foreign.recorded import RecordedRun, Value, new_sweep, trials_of
 from sweeper.interchange.formats.base import IncomingSweep
+from sweeper.interchange.known_names import accuracy_name
+from sweeper.interchange.logs.column_names import find_name, is_of_evaluation, is_of_training
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.summary_pb2 import Summary
@@ -38,8 +48,10 @@ class EventFolderReader:
 def _runs(path: Path, notes: list[str]) -> Iterator[RecordedRun]:
     other: dict[str, None] = {}
     waiting: RecordedRun | None = None
-    for name, files in _run_files(path):
+    for name, files, evaluations in _with_evaluations(list(_run_files(path))):
         run = _run(name, files, other)
+        for leaf, evaluated in evaluations:
+            run = _evaluated(run, leaf, _run(leaf, evaluated, other))
         # torch's writer puts hyperparameters, and the metrics that go with them, into a run below.
         if waiting is not None and run.parameters and name.startswith(f"{waiting.name}/") and not waiting.parameters:
             waiting = _joined(waiting, run)
@@ -51,6 +63,52 @@ def _runs(path: Path, notes: list[str]) -> Iterator[RecordedRun]:
         yield waiting
     if other:
         notes.append(f"what is neither scalar nor hyperparameter is left out: {', '.join(other)}")
+
+
+_Files = tuple[str, list[Path]]
+
+
+def _with_evaluations(runs: Sequence[_Files]) -> Iterator[tuple[str, list[Path], list[_Files]]]:
+    """The runs, each with those beside or below it that a writer for validation or test has made.
+
+    Keras writes into `train` and `validation`: the two are one run, called like the folder that they are in.
+    """
+    whole = runs[0][1][0].parent.absolute().name if runs else ""
+    by_parent: dict[str, list[_Files]] = {}
+    for name, files in runs:
+        by_parent.setdefault(name.rpartition("/")[0], []).append((name, files))
+    names = {name for name, _ in runs}
+    used: set[str] = set()
+    for parent, siblings in by_parent.items():
+        training = [name for name, _ in siblings if is_of_training(_leaf(name))]
+        if len(training) == 1 or parent in names:
+            used |= {name for name, _ in siblings if is_of_evaluation(_leaf(name))}
+    for name, files in runs:
+        if name in used:
+            continue
+        parent = name.rpartition("/")[0]
+        pair = is_of_training(_leaf(name)) and [one for one in by_parent[parent] if one[0] in used]
+        below = [one for one in by_parent.get(name, ()) if one[0] in used]
+        found = [(_leaf(one), theirs) for one, theirs in (pair or below)]
+        yield (parent or _above(files, whole)) if pair else name, files, found
+
+
+def _leaf(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def _above(files: Sequence[Path], otherwise: str) -> str:
+    return files[0].parent.parent.absolute().name or otherwise
+
+
+def _evaluated(run: RecordedRun, leaf: str, evaluation: RecordedRun) -> RecordedRun:
+    """A run with the metrics of an evaluation, by names that tell so."""
+    accuracy, loss = accuracy_name(evaluation.metrics), find_name("loss", evaluation.metrics)
+    of = "test" if "test" in leaf.casefold() else "validation"
+    names = {loss: f"{of}_loss", accuracy: f"{of}_accuracy"}
+    theirs = {names.get(name) or f"{leaf}_{name}": values for name, values in evaluation.metrics.items()}
+    damage = "; ".join(filter(None, (run.damage, evaluation.damage)))
+    return replace(run, metrics={**theirs, **run.metrics}, damage=damage)
 
 
 def _run_files(path: Path) -> Iterator[tuple[str, list[Path]]]:
@@ -67,27 +125,38 @@ def _run_files(path: Path) -> Iterator[tuple[str, list[Path]]]:
 
 def _joined(run: RecordedRun, below: RecordedRun) -> RecordedRun:
     metrics = {**{f"{name} (hyperparameters)": values for name, values in below.metrics.items()}, **run.metrics}
-    return RecordedRun(run.name, metrics, below.parameters, began=run.began, ended=run.ended)
+    return replace(run, metrics=metrics, parameters=below.parameters)
 
 
 def _run(name: str, files: Sequence[Path], other: dict[str, None]) -> RecordedRun:
+    """A run of one or more files, each of them a session, in the order in which they were begun."""
     metrics: dict[str, list[Value]] = {}
     parameters: dict[str, Any] = {}
-    moments: list[float] = []
-    for file in files:
-        for event in read_events(file):
-            moments.append(event.wall_time)
+    damage: list[str] = []
+    sessions = [(file, list(read_events(file))) for file in files]
+    damage = [_damage(file, len(events)) for file, events in sessions]
+    sessions = sorted((one for one in sessions if one[1]), key=lambda one: one[1][0].wall_time)
+    for part, (_, events) in enumerate(sessions):
+        for event in events:
             for value in event.summary.value:
                 number = scalar(value)
                 if number is not None and not _is_of_plugin(value, "hparams"):
-                    metrics.setdefault(value.tag, []).append(Value(event.step, event.wall_time, number))
+                    metrics.setdefault(value.tag, []).append(Value(event.step, event.wall_time, number, part))
                 elif _is_of_plugin(value, "hparams"):
                     parameters.update(_hyperparameters(value))
                 else:
                     other[value.tag] = None
-    ordered = {tag: sorted(values, key=lambda value: value.moment) for tag, values in metrics.items()}
-    times = (min(moments), max(moments)) if moments else (None, None)
-    return RecordedRun(name, ordered, parameters, began=times[0], ended=times[1])
+    starts = [events[0].wall_time for _, events in sessions]
+    ended = max((event.wall_time for _, events in sessions for event in events), default=None)
+    told = "; ".join(filter(None, damage))
+    return RecordedRun(
+        name, metrics, parameters, began=starts[0] if starts else None, ended=ended, starts=starts, damage=told
+    )
+
+
+def _damage(file: Path, events: int) -> str:
+    byte = breaks_off_at(file, events)
+    return "" if byte is None else f"{file.name} breaks off at byte {byte} of {file.stat().st_size}"
 
 
 def _is_of_plugin(value: Summary.Value, plugin: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,17 +108,34 @@ def _run(
     artifacts: str | None,
 ) -> RecordedRun:
     told = {"run": run, "status": status, "user": user, "artifacts": artifacts, "tags": _pairs(connection, "tags", run)}
+    return mlflow_run(name or run, told, (start, end), _values(connection, run), _pairs(connection, "params", run))
+
+
+def mlflow_run(
+    name: str,
+    told: Mapping[str, Any],
+    times: tuple[int | None, int | None],
+    metrics: Mapping[str, list[Value]],
+    parameters: Mapping[str, Any],
+) -> RecordedRun:
+    """A run of MLflow; `told` has its "status", `times` are its begin and end in milliseconds since 1970."""
+    status = str(told["status"])
     ended = status in ("FINISHED", "FAILED")
     return RecordedRun(
-        name=name or run,
-        metrics=_values(connection, run),
-        parameters=_pairs(connection, "params", run),
-        told={"mlflow": told},
+        name=name,
+        metrics=metrics,
+        parameters=parameters,
+        told={"mlflow": dict(told)},
         state=_STATES.get(status, TrialState.CANCELLED),
         reason="" if status == "FINISHED" else f"{status} in MLflow" if ended else f"{status} in MLflow when imported",
-        began=_seconds(start),
-        ended=_seconds(end),
+        began=_seconds(times[0]),
+        ended=_seconds(times[1]),
     )
+
+
+def mlflow_value(value: float) -> float:
+    """A value, infinite where it is the largest double, which MLflow writes in place of infinities."""
+    return math.copysign(math.inf, value) if abs(value) >= _LARGEST else float(value)
 
 
 def _pairs(connection: sqlite3.Connection, table: str, run: str) -> dict[str, Any]:
@@ -127,10 +144,10 @@ def _pairs(connection: sqlite3.Connection, table: str, run: str) -> dict[str, An
 
 def _values(connection: sqlite3.Connection, run: str) -> dict[str, list[Value]]:
     columns = "key, step, timestamp, value, is_nan"
-    query = f"SELECT {columns} FROM metrics WHERE run_uuid = ? ORDER BY key, timestamp, step, value"
+    query = f"SELECT {columns} FROM metrics WHERE run_uuid = ? ORDER BY key, step, timestamp, value"
     found: dict[str, list[Value]] = {}
     for key, step, timestamp, value, is_nan in connection.execute(query, (run,)):
-        number = math.nan if is_nan else math.copysign(math.inf, value) if abs(value) >= _LARGEST else float(value)
+        number = math.nan if is_nan else mlflow_value(value)
         found.setdefault(key, []).append(Value(step, timestamp / 1000, number))
     return found
 

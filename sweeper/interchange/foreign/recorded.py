@@ -7,18 +7,23 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from sweeper.errors import LogFormatError
+from sweeper.errors import LogFormatError, SpecError
 from sweeper.interchange.foreign.base import ForeignOptions
-from sweeper.interchange.foreign.known_names import accuracy_name, own_parameters, test_loss_name
 from sweeper.interchange.importing import shown_name
-from sweeper.interchange.logs.base import Keys, Line, Row
+from sweeper.interchange.known_names import accuracy_name, own_parameters, test_loss_name
+from sweeper.interchange.logs.base import Keys, Line
 from sweeper.interchange.logs.column_names import find_name
-from sweeper.interchange.logs.log import curve_points, in_order
+from sweeper.interchange.logs.log import curve_points
+from sweeper.interchange.logs.rows import Row
+from sweeper.interchange.logs.sessions import Ordered, in_order
 from sweeper.interchange.logs.time_origin import DecidedOrigin, TimeOrigin, decide_origin
-from sweeper.interchange.parameters import named_parameters
+from sweeper.interchange.logs.times import Moment, TimeKind
+from sweeper.interchange.logs.timing import join_times
+from sweeper.interchange.parameters import check_parameters, named_parameters, sort_out
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec.axes import WORKERS
@@ -30,18 +35,20 @@ _SHOWN = 8  # names in a note
 
 @dataclass(frozen=True)
 class Value:
-    """One value of a metric; `moment` in seconds since 1970."""
+    """One value of a metric; `moment` in seconds since 1970, `part` the session of the run that it is of."""
 
     step: int
     moment: float
     value: float
+    part: int = 0
 
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run: its metrics in the order of time, its parameters as they are called there, and `told`, what else there is.
+    """A run: its metrics as they were recorded, its parameters as they are called there, and what else was `told`.
 
-    `state` where the run's own program says how it ended; `began` and `ended` in seconds since 1970.
+    `state` where the run's own program says how it ended; `began` and `ended` in seconds since 1970, and `starts` when
+    each session began, where there were several. `damage` tells of what could not be read.
     """
 
     name: str
@@ -52,6 +59,8 @@ class RecordedRun:
     reason: str = ""
     began: float | None = None
     ended: float | None = None
+    starts: Sequence[float] = ()
+    damage: str = ""
 
 
 def new_sweep(name: str) -> ArchivedSweep:
@@ -79,6 +88,7 @@ def trials_of(
         LogFormatError: no run has one.
         SpecError: parameters that no trial can have.
     """
+    check_parameters(options.assignments, options.pattern)
     account = _Account()
     origin = DecidedOrigin(TimeOrigin(options.origin or TimeOrigin.ZERO))  # a run's clock begins when the run does
     if options.keys.seconds is not None:
@@ -90,8 +100,15 @@ def trials_of(
             account.without_loss.append(run.name)
             account.metrics.update(dict.fromkeys(run.metrics))
             continue
-        yield _Trial(sweep, source, run, account, origin).made(loss, options)
+        try:
+            trial = _Trial(sweep, source, run, account, origin).made(loss, options)
+        except SpecError as error:
+            account.refused += error.problems
+            continue
+        yield trial
         account.trials += 1
+    if not account.trials and account.refused:
+        raise SpecError(account.refused)
     if not account.trials:
         raise _no_curve(source, account, options)
     if options.keys.seconds is None:
@@ -113,6 +130,7 @@ class _Account:
 
     trials: int = 0
     without_loss: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
     metrics: dict[str, None] = field(default_factory=dict)
     last_only: dict[str, None] = field(default_factory=dict)
     said: dict[str, list[str]] = field(default_factory=dict)
@@ -124,6 +142,7 @@ class _Account:
     def notes(self) -> list[str]:
         """A sentence on each kind of thing."""
         found = [f"{_names(runs)}: {what}" for what, runs in self.said.items()]
+        found += [f"{problem}: its run is left out" for problem in self.refused]
         if self.without_loss:
             found.append(f"runs without a loss are left out: {_names(self.without_loss)}")
         if self.last_only:
@@ -149,7 +168,7 @@ class _Trial:
             [run.name],
             options.assignments,
             options.pattern,
-            [own_parameters(run.parameters)],
+            [self._recorded()],
         )
         written, used = self._points(loss, options)
         points = self.origin.applied(written)
@@ -160,54 +179,96 @@ class _Trial:
         effective = {**run.told, **({"metrics": last} if last else {}), **self.origin.told(written)}
         return self._trial(parameters, points, evaluations, effective)
 
+    def _recorded(self) -> dict[str, Any]:
+        """The run's own parameters; one whose value no trial can have is kept as a text under another name."""
+        good, odd = sort_out(own_parameters(self.run.parameters))
+        if WORKERS in odd:  # it says which trials compete: nothing else will do
+            return {**good, WORKERS: odd[WORKERS]}
+        for name, value in odd.items():
+            good[f"recorded_{name}"] = str(value)
+            self.account.say(f"{name} is {value!r}, which no trial can have: kept as recorded_{name}", self.run.name)
+        return good
+
     def _points(self, loss: str, options: ForeignOptions) -> tuple[tuple[LossPoint, ...], list[str]]:
         """The curve, and the metrics that it was made of."""
-        run, values = self.run, self.run.metrics[loss]
-        seconds = find_name("seconds", run.metrics, options.keys.seconds) if options.keys.seconds else None
-        images = find_name("images", run.metrics)
-        if options.keys.seconds and seconds is None:
+        run = self.run
+        chosen = options.keys.seconds
+        seconds = find_name("seconds", run.metrics, chosen) if chosen else None
+        images = find_name("images", run.metrics, options.keys.images)
+        if chosen and seconds is None:
             raise LogFormatError(
-                f"{self.source}: run {run.name} has no metric {options.keys.seconds!r}; it has {_names(run.metrics)}",
+                f"{self.source}: run {run.name} has no metric {chosen!r}; it has {_names(run.metrics)}",
                 "leave out --seconds-key, and the clock's seconds are taken",
             )
-        times = {value.step: value.value for value in run.metrics[seconds]} if seconds else {}
-        counts = {value.step: value.value for value in run.metrics[images]} if images else {}
-        zero = min(value.moment for value in values) if run.began is None else run.began
-        rows, untimed = [], 0
-        for number, value in enumerate(values, start=1):
-            at = times.get(value.step, math.nan) if seconds else max(value.moment - zero, 0.0)
-            if math.isfinite(at):
-                line = Line(number, f"step {value.step}")
-                rows.append(Row(line, at, value.value, float(value.step), counts.get(value.step)))
-            else:
-                untimed += 1
-        used, out_of_order = in_order(tuple(rows))
-        lost = untimed + len(out_of_order)
-        if lost:
-            self.account.say("losses without seconds, or out of order in time, are left out", f"{run.name} ({lost})")
-        if not used:
+        ordered = self._ordered(loss, seconds, images)
+        if not ordered.rows:
             raise LogFormatError(f"{self.source}: run {run.name}: no loss has seconds", "leave out --seconds-key")
-        points, notes = curve_points(used)
-        for note in notes:
+        at = _reported_seconds(ordered) if seconds else self._clock_seconds(ordered)
+        points, notes = curve_points(ordered.rows, at, ordered.positions)
+        for note in (*ordered.notes, *notes, *([run.damage] if run.damage else [])):
             self.account.say(note, run.name)
         return points, [name for name in (loss, seconds, images) if name]
 
+    def _ordered(self, loss: str, seconds: str | None, images: str | None) -> Ordered:
+        """The losses in the order of their steps, those that a later session has again left out."""
+        metrics = self.run.metrics
+        times = {value.step: value.value for value in metrics[seconds]} if seconds else {}
+        counts = {value.step: value.value for value in metrics[images]} if images else {}
+        rows, untimed = [], 0
+        for number, value in enumerate(metrics[loss], start=1):
+            time = times.get(value.step, math.nan) if seconds else value.moment
+            if not math.isfinite(time):
+                untimed += 1
+                continue
+            moment = Moment(Decimal(repr(time)), TimeKind.NUMBER if seconds else TimeKind.DATE)
+            line = Line(number, f"step {value.step}")
+            step = float(value.step)
+            rows.append(Row(line, value.value, moment, step, images=counts.get(value.step), part=value.part))
+        if untimed:
+            self.account.say("losses without seconds are left out", f"{self.run.name} ({untimed})")
+        return in_order(rows, join=True)
+
+    def _clock_seconds(self, ordered: Ordered) -> list[float] | None:
+        """Seconds since the run, or its first session that counts, began; None where its time stamps tell none."""
+        rows, starts = ordered.rows, self.run.starts
+        times = [row.time.seconds for row in rows if row.time]
+        began = starts[rows[0].part] if starts else times[0] if self.run.began is None else self.run.began
+        zero = Decimal(repr(began)) if isinstance(began, float) else began
+        if times[0] < zero:
+            self.account.say("its time stamps lie before its beginning: it has no seconds", self.run.name)
+            return None
+        if len(times) > 1 and len(set(times)) == 1:
+            self.account.say("its time stamps are all the same: it has no seconds", self.run.name)
+            return None
+        if starts:
+            ordered.above = [_moment(starts[rows[index].part]) for index in ordered.begins]
+        joined = join_times(ordered, times, "time stamp")
+        return [float(time - zero) for time in joined]
+
     def _evaluations(self, points: Sequence[LossPoint]) -> tuple[list[EvaluationRecord], list[str]]:
-        """Accuracies at steps whose images are known, and the metrics that have gone into them."""
-        accuracy, loss = accuracy_name(self.run.metrics), test_loss_name(self.run.metrics)
-        at = {point.step: point for point in points if point.images is not None}
-        if accuracy is None or not at:
-            return [], []
-        values = {value.step: value.value for value in self.run.metrics[accuracy]}
-        if not all(step in at and 0 <= value <= 1 for step, value in values.items()):
-            return [], []
-        losses = {value.step: value.value for value in self.run.metrics[loss]} if loss else {}
-        found = [
-            EvaluationRecord(step, at[step].images or 0, at[step].seconds, losses.get(step, math.nan), value)
-            for step, value in sorted(values.items())
-        ]
-        # A test loss at other steps has no accuracy to go with.
-        return found, [accuracy, *([loss] if loss and set(losses) <= set(values) else [])]
+        """Accuracies and losses of evaluations, and the metrics that have gone into them."""
+        metrics = self.run.metrics
+        accuracy, loss = accuracy_name(metrics), test_loss_name(metrics)
+        accuracies = {value.step: value for value in metrics[accuracy]} if accuracy else {}
+        if not all(0 <= value.value <= 1 for value in accuracies.values()):
+            accuracy, accuracies = None, {}
+        losses = {value.step: value for value in metrics[loss]} if loss else {}
+        at = {point.step: point for point in points}
+        found = []
+        for step in sorted({*accuracies, *losses}):
+            point = at.get(step) or _before(points, step)
+            if point is not None:
+                loss_of, right = losses.get(step), accuracies.get(step)
+                found.append(
+                    EvaluationRecord(
+                        step,
+                        point.images if step in at else None,
+                        point.seconds,
+                        loss_of.value if loss_of else math.nan,
+                        right.value if right else math.nan,
+                    )
+                )
+        return found, [name for name in (accuracy, loss) if name]
 
     def _trial(
         self,
@@ -223,6 +284,7 @@ class _Trial:
             state = TrialState.DIVERGED
         source = f"{shown_name(str(self.source))}: {run.name}"
         reason = f"{run.reason}, imported from {source}" if run.reason else f"imported from {source}"
+        reason = f"{reason}; {run.damage}" if run.damage else reason
         began = datetime.fromtimestamp(run.began, UTC) if run.began is not None else self.sweep.created_at
         ended = datetime.fromtimestamp(run.ended, UTC) if run.ended is not None else began
         record = TrialRecord(
@@ -242,6 +304,21 @@ class _Trial:
             trial_id, 1, None, state.value, run.reason, "", effective, None, None, source, began, ended
         )
         return ArchivedTrial(record, (ArchivedAttempt(attempt, points, tuple(evaluations), {}),))
+
+
+def _moment(time: float) -> Moment:
+    return Moment(Decimal(repr(time)), TimeKind.DATE)
+
+
+def _reported_seconds(ordered: Ordered) -> list[float]:
+    """The seconds that a metric of the run's own has reported."""
+    times = [row.time.seconds for row in ordered.rows if row.time]
+    return [float(time) for time in join_times(ordered, times, "seconds")]
+
+
+def _before(points: Sequence[LossPoint], step: int) -> LossPoint | None:
+    """The last point up to a step."""
+    return next((point for point in reversed(points) if point.step <= step), None)
 
 
 def _no_curve(source: Path, account: _Account, options: ForeignOptions) -> LogFormatError:

@@ -80,6 +80,7 @@ def attributes_of(trial: ArchivedTrial) -> dict[str, Any]:
     """What people look at beside parameters and curve."""
     record = trial.record
     accuracies = [evaluation.accuracy for attempt in trial.attempts[-1:] for evaluation in attempt.evaluations]
+    accuracies = [accuracy for accuracy in accuracies if not math.isnan(accuracy)]
     told = {
         "trial": record.id,
         "state": record.state.value,

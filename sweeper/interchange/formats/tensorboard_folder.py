@@ -8,6 +8,7 @@ Parameters are hyperparameters. Numbers have 32 bits there, so a sweep is read b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,9 @@ from sweeper.interchange.formats.csv_table import cell
 from sweeper.interchange.formats.json_document import parse, point_columns, points_of_columns
 from sweeper.interchange.formats.tensorboard_hparams import experiment, session_end, session_start
 from sweeper.interchange.json_text import dump
+from sweeper.ranking.curve import LossPoint
 from sweeper.store.archived import Archive, ArchivedAttempt, ArchivedSweep, ArchivedTrial
-from sweeper.store.records import TrialRecord
+from sweeper.store.records import EvaluationRecord, TrialRecord
 
 SWEEP, TRIAL = "sweeper/sweep", "sweeper/trial"
 _FILE = "events.out.tfevents.sweeper"
@@ -92,16 +94,22 @@ def _write_attempt(writer: EventWriter, attempt: ArchivedAttempt) -> None:
     for point in attempt.points:
         images = {} if point.images is None else {"images": float(point.images)}
         values = {"loss": point.loss, "seconds": point.seconds, **images}
-        writer.scalars(zero + point.seconds, point.step, values)
+        writer.scalars(_moment(zero, point), point.step, values)
     for evaluation in attempt.evaluations:
         values = {"accuracy": evaluation.accuracy, "test_loss": evaluation.loss}
-        writer.scalars(zero + evaluation.seconds, evaluation.step, values)
+        writer.scalars(_moment(zero, evaluation), evaluation.step, values)
     for point in attempt.points:
         if point.images is not None:
-            writer.scalars(zero + point.seconds, point.images, {"over_images/loss": point.loss})
+            writer.scalars(_moment(zero, point), point.images, {"over_images/loss": point.loss})
     for evaluation in attempt.evaluations:
-        values = {"over_images/accuracy": evaluation.accuracy}
-        writer.scalars(zero + evaluation.seconds, evaluation.images, values)
+        if evaluation.images is not None:
+            values = {"over_images/accuracy": evaluation.accuracy}
+            writer.scalars(_moment(zero, evaluation), evaluation.images, values)
+
+
+def _moment(zero: float, point: LossPoint | EvaluationRecord) -> float:
+    """A point's wall time; a step is a second where no seconds are known."""
+    return zero + (point.step if math.isnan(point.seconds) else point.seconds)
 
 
 def _text(path: Path, tag: str) -> str:

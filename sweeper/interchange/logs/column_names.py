@@ -1,51 +1,71 @@
-"""Which of a log's columns or keys hold the seconds, the loss, the step and the images."""
+"""Which of a log's columns or keys hold the loss, the seconds, the step, the epoch and the images."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from sweeper.interchange.logs.base import Ignored, Keys, Line, Reading, Row
-from sweeper.interchange.numbers import parse_number, parse_optional, parse_seconds
+from sweeper.interchange.logs.base import Keys
 
-# Usual names in the order of preference, as `_plain` writes them.
+_EVALUATION = ("val", "valid", "validation", "validate", "test", "testing", "eval", "evaluation", "dev", "holdout")
+_TRAINING = ("train", "training", "tr", "trn")
+_STATISTICS = ("min", "max", "std", "stddev", "stderr", "var", "median", "best", "count")
+_STEPS = ("step", "iteration", "iter", "it", "batch", "update")
+
+# Usual names in the order of preference, as `plain` writes them.
 USUAL_NAMES: dict[str, tuple[str, ...]] = {
     "seconds": (
-        *("seconds", "elapsed_seconds", "elapsed", "elapsed_time", "time", "time_s", "time_seconds", "sec", "secs"),
-        *("timestamp", "wall_time", "walltime", "runtime", "relative_time"),
+        *("seconds", "elapsed_seconds", "elapsed", "elapsed_time", "time_elapsed", "time_total", "total_time"),
+        *("train_time", "training_time", "time", "sec", "secs", "cumulative_time", "runtime", "duration"),
+        *("relative_time", "relative_time_process", "time_time_elapsed", "zeit", "sekunden"),
+        *("timestamp", "wall_time", "walltime", "relative_time_wall", "datetime", "date", "date_time"),
+        *(f"{of}_time" for of in ("epoch", *_STEPS)),
+        *(f"time_{per}{of}" for of in ("epoch", *_STEPS) for per in ("per_", "", "this_")),
+        *(
+            f"{of}_{per}"
+            for of in ("seconds", "sec", "secs", "s", "ms")
+            for per in ("epoch", "it", "iter", "step", "batch")
+        ),
+        *(f"{of}_per_{per}" for of in ("seconds", "sec", "s", "ms") for per in ("epoch", *_STEPS)),
+        *(f"{of}_{unit}" for of in ("epoch", *_STEPS) for unit in ("seconds", "duration")),
     ),
-    "loss": ("loss", "train_loss", "training_loss"),
-    "step": ("step", "steps", "global_step", "iteration", "iterations", "iter"),
-    "images": ("images", "images_seen", "samples", "samples_seen", "examples", "examples_seen"),
+    "loss": (
+        *("loss", "train_loss", "training_loss", "loss_train", "loss_training", "tr_loss", "trn_loss"),
+        *("train_loss_step", "training_loss_step", "loss_step", "batch_loss", "train_batch_loss", "step_loss"),
+        *("train_loss_epoch", "training_loss_epoch", "loss_epoch", "epoch_loss", "train_epoch_loss"),
+        *("mean_loss", "avg_loss", "average_loss", "loss_avg", "loss_mean", "train_avg_loss", "running_loss"),
+        *("total_loss", "train_total_loss", "loss_total", "train_loss_total", "verlust"),
+    ),
+    "step": (
+        *("step", "steps", "global_step", "trainer_global_step", "train_global_step", "iteration", "iterations"),
+        *("iter", "iters", "it", "training_iteration", "num_steps", "update", "updates", "schritt"),
+    ),
+    "epoch": ("epoch", "epochs", "train_epoch", "trainer_epoch", "ep", "epoche"),
+    "images": ("images", "images_seen", "samples", "samples_seen", "examples", "examples_seen", "num_samples"),
 }
+_UNIT_OF_NAME = re.compile(r"(.+?)_(ns|us|µs|ms|milliseconds|millis|s|sec|secs|seconds|min|mins|minutes|h|hrs|hours)$")
+_ONLY_UNIT = {"ms": "ms", "milliseconds": "ms", "millis": "ms", "minutes": "min", "hours": "h", "ns": "ns"}
+_UNITS = {"milliseconds": "ms", "millis": "ms", "µs": "us", "sec": "s", "secs": "s", "seconds": "s"}
+_LONG_UNITS = {"mins": "min", "minutes": "min", "hrs": "h", "hours": "h"}
+_PER = re.compile(rf"(?:^|_)(?:per_|this_)?(epoch|{'|'.join(_STEPS)})(?:_|$)")
+_TOTAL = ("elapsed", "total", "wall", "walltime", "timestamp", "relative", "cumulative", "date", "datetime", "runtime")
 
 
 @dataclass(frozen=True)
 class CurveColumns:
     """The names of one log that hold what a row needs; None for what it does not have."""
 
-    seconds: str
     loss: str
+    seconds: str | None
     step: str | None
+    epoch: str | None
     images: str | None
 
-    def row(self, line: Line, entry: Mapping[str, object]) -> Row:
-        """The row in one line's values by name.
 
-        Raises:
-            ValueError: a name is missing, or its value is no number.
-        """
-        for name in (self.seconds, self.loss):
-            if name not in entry:
-                raise ValueError(f"has no {name!r}")
-        return Row(
-            line=line,
-            seconds=_parse(parse_seconds, self.seconds, entry),
-            loss=_parse(parse_number, self.loss, entry),
-            step=parse_optional(entry.get(self.step)) if self.step else None,
-            images=parse_optional(entry.get(self.images)) if self.images else None,
-        )
+def plain(name: str) -> str:
+    """A name in small letters, with one underscore for whatever is neither letter nor digit."""
+    return re.sub(r"[\W_]+", "_", name.casefold()).strip("_")
 
 
 def find_name(role: str, names: Iterable[str], chosen: str | None = None) -> str | None:
@@ -53,54 +73,81 @@ def find_name(role: str, names: Iterable[str], chosen: str | None = None) -> str
     known = list(names)
     if chosen in known:
         return chosen
-    plain: dict[str, str] = {}
+    by_plain: dict[str, str] = {}
     for name in known:
-        plain.setdefault(_plain(name), name)
-    wanted = USUAL_NAMES[role] if chosen is None else (_plain(chosen),)
-    return next((plain[name] for name in wanted if name in plain), None)
+        by_plain.setdefault(plain(name), name)
+        if role == "seconds" and chosen is None:
+            by_plain.setdefault(_without_unit(plain(name)), name)
+    wanted = USUAL_NAMES[role] if chosen is None else (plain(chosen),)
+    return next((by_plain[name] for name in wanted if name in by_plain), None)
 
 
-def find_curve_columns(names: Iterable[str], keys: Keys) -> CurveColumns | None:
-    """The names of the roles, or None where there is none for the seconds or the loss."""
+def find_curve_columns(names: Iterable[str], keys: Keys, *, without_seconds: bool = False) -> CurveColumns | None:
+    """The names of the roles, or None where there is none for the loss."""
     known = list(names)
-    seconds, loss = find_name("seconds", known, keys.seconds), find_name("loss", known, keys.loss)
-    if seconds is None or loss is None:
+    loss = find_name("loss", known, keys.loss)
+    if loss is None and keys.loss is None and {*map(plain, known)} == {"wall_time", "step", "value"}:
+        loss = find_name("loss", known, "value")  # a chart that TensorBoard has saved
+    if loss is None:
         return None
-    return CurveColumns(seconds, loss, find_name("step", known), find_name("images", known))
+    seconds = None if without_seconds else find_name("seconds", known, keys.seconds)
+    step, images = find_name("step", known, keys.step), find_name("images", known, keys.images)
+    return CurveColumns(loss, seconds, step, find_name("epoch", known), images)
 
 
-def read_named(entries: Iterable[tuple[Line, Mapping[str, object] | str]], keys: Keys) -> Reading:
-    """The rows in lines that name their values; in place of the values may stand why a line has none.
-
-    The first line that has seconds and loss settles their names for all: a later line with the loss of something
-    else, such as an evaluation, is no point of the same curve.
-    """
-    rows: list[Row] = []
-    ignored: list[Ignored] = []
-    names: dict[str, None] = {}
-    columns: CurveColumns | None = None
-    for line, entry in entries:
-        if isinstance(entry, str):
-            ignored.append(Ignored(line, entry))
-            continue
-        names.update(dict.fromkeys(entry))
-        columns = columns or find_curve_columns(entry, keys)
-        if columns is None:
-            ignored.append(Ignored(line, "has no seconds and loss"))
-            continue
-        try:
-            rows.append(columns.row(line, entry))
-        except ValueError as error:
-            ignored.append(Ignored(line, str(error)))
-    return Reading(tuple(rows), tuple(ignored), tuple(names))
+def unit_of_name(name: str) -> str | None:
+    """The unit of time that a name states, such as "ms" for `time (ms)`; None where it states none."""
+    simple = plain(name)
+    if simple in _ONLY_UNIT:
+        return _ONLY_UNIT[simple]
+    found = _UNIT_OF_NAME.fullmatch(simple)
+    unit = found[2] if found else simple.partition("_")[0]
+    unit = unit if unit in (*_UNITS, *_LONG_UNITS, "ms", "us", "ns", "s", "min", "h") else ""
+    return {**_UNITS, **_LONG_UNITS}.get(unit, unit) or None
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[\W_]+", "_", name.casefold()).strip("_")
+def is_total(name: str) -> bool:
+    """Whether a name says that its times count from a beginning."""
+    return not set(plain(name).split("_")).isdisjoint(_TOTAL)
 
 
-def _parse(parse: Callable[[object], float], name: str, entry: Mapping[str, object]) -> float:
-    try:
-        return parse(entry[name])
-    except ValueError as error:
-        raise ValueError(f"{name} {error}") from None
+def per_what(name: str) -> str | None:
+    """What a name says that its times are of each: "epoch" or "step"; None where it does not say."""
+    found = _PER.search(_without_unit(plain(name)))
+    return None if not found else "epoch" if found[1] == "epoch" else "step"
+
+
+def other_losses(names: Iterable[str], taken: str) -> list[str]:
+    """Names beside the one taken that may hold a loss of training."""
+    return [name for name in names if name != taken and may_be_loss(name)]
+
+
+def may_be_loss(name: str) -> bool:
+    """Whether a name has a loss in it, neither one of evaluation nor a spread or an extreme."""
+    words = plain(name).split("_")
+    return any("loss" in word for word in words) and not {*words} & {*_EVALUATION, *_STATISTICS}
+
+
+def is_of_evaluation(text: str) -> bool:
+    """Whether a text has a word for validation or test, and none for training."""
+    words = set(re.findall(r"[^\W_]+", text.casefold()))
+    return not words.isdisjoint(_EVALUATION) and words.isdisjoint(_TRAINING)
+
+
+def is_of_training(text: str) -> bool:
+    """Whether a text has a word for training."""
+    return not set(re.findall(r"[^\W_]+", text.casefold())).isdisjoint(_TRAINING)
+
+
+def find_phase(names: Collection[str]) -> str | None:
+    """The name that tells rows of training from those of evaluation."""
+    by_plain = {plain(name): name for name in names}
+    wanted = ("mode", "phase", "split", "stage", "subset", "partition", "dataset", "set")
+    return next((by_plain[name] for name in wanted if name in by_plain), None)
+
+
+def _without_unit(simple: str) -> str:
+    if simple in _ONLY_UNIT:
+        return "seconds"
+    found = _UNIT_OF_NAME.fullmatch(simple)
+    return found[1] if found else simple

@@ -5,32 +5,36 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sweeper.interchange.logs.base import Ignored, Keys, Line, Reading, Row
-from sweeper.interchange.numbers import parse_number, parse_seconds
+from sweeper.interchange.logs.base import Entry, Keys, Line, Table
+from sweeper.interchange.numbers import is_number_like
 
-_SEPARATOR = re.compile(r"\s*,\s*|\s+")
+SECONDS, LOSS = "seconds", "loss"
+_COMMA = re.compile(r"\s*,\s+|\s+,\s*")
 
 
 class ColumnsReader:
-    """`seconds loss` a line, separated by blanks, tabs or a comma, without a header."""
+    """`seconds loss` a line, separated by blanks, tabs, a comma or a semicolon, without a header."""
 
     name = "columns"
     layout = "`seconds loss` a line, such as `0.25 2.3026`"
 
-    def read(self, lines: Sequence[Line], keys: Keys) -> Reading:  # noqa: ARG002 - there are no names to choose from
-        """The lines that hold exactly two numbers."""
-        rows: list[Row] = []
-        ignored: list[Ignored] = []
-        for line in lines:
-            try:
-                rows.append(_row(line))
-            except ValueError as error:
-                ignored.append(Ignored(line, str(error)))
-        return Reading(tuple(rows), tuple(ignored))
+    def read(self, lines: Sequence[Line], keys: Keys) -> Table:  # noqa: ARG002 - there are no names to choose from
+        """The lines that hold exactly two numbers, or a time and a number."""
+        return Table(tuple(map(_entry, lines)))
 
 
-def _row(line: Line) -> Row:
-    fields = _SEPARATOR.split(line.text.strip())
-    if len(fields) != 2:
-        raise ValueError("is not two numbers")
-    return Row(line, seconds=parse_seconds(fields[0]), loss=parse_number(fields[1]))
+def _entry(line: Line) -> Entry:
+    fields = _fields(line.text.strip())
+    if len(fields) != 2 or not is_number_like(fields[1]) or not any(map(str.isdigit, fields[0])):
+        lost = any(map(is_number_like, fields)) and len(fields) <= 3 and line.text[:1] in " \t+-.0123456789"
+        return Entry(line, None, "is not two numbers", lost=lost)
+    return Entry(line, dict(zip((SECONDS, LOSS), fields, strict=True)), cut=None if line.ended else LOSS)
+
+
+def _fields(text: str) -> list[str]:
+    for separator in (r"\s*;\s*", r"\t+", _COMMA, r"\s+", r","):
+        fields = re.split(separator, text)
+        if len(fields) > 1:
+            break
+    # `0.5,,2.25` is no pair, and neither is `1,5,2,3`.
+    return [field.strip() for field in fields]

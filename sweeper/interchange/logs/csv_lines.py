@@ -3,44 +3,46 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
-from sweeper.interchange.logs.base import Ignored, Keys, Line, Reading
-from sweeper.interchange.logs.column_names import find_curve_columns, read_named
-from sweeper.interchange.numbers import parse_number
+from sweeper.interchange.logs.base import Entry, Keys, Line, Table
+from sweeper.interchange.logs.column_names import find_curve_columns
+from sweeper.interchange.numbers import is_number_like
 
 _DELIMITERS = (",", "\t", ";", " ")
 
 
 class CsvReader:
-    """A table with a header, its fields separated by commas, tabs, semicolons or blanks; quotes as in RFC 4180."""
+    """A table with a header, its fields separated by commas, tabs, semicolons or blanks; quotes as in RFC 4180.
+
+    A header that stands again further down begins a new part: programs that are started again append to their file.
+    """
 
     name = "csv"
     layout = "a header with the names of the columns, such as `step,seconds,loss`, and a line of values for each point"
 
-    def read(self, lines: Sequence[Line], keys: Keys) -> Reading:
+    def read(self, lines: Sequence[Line], keys: Keys) -> Table:
         """The lines after the header; those before it are ignored."""
         found = _find_header(lines, keys)
         if found is None:
-            return Reading((), tuple(Ignored(line, "is below no header") for line in lines))
+            return Table(tuple(Entry(line, None, "is below no header") for line in lines))
         position, delimiter, header = found
-        reading = read_named(_entries(lines[position + 1 :], delimiter, header), keys)
-        before = tuple(Ignored(line, "stands before the header") for line in lines[:position])
-        return replace(reading, ignored=before + reading.ignored, names=tuple(header))
+        before = [Entry(line, None, "stands before the header") for line in lines[:position]]
+        return Table((*before, *_entries(lines[position + 1 :], delimiter, header)), tuple(header))
 
 
 def _find_header(lines: Sequence[Line], keys: Keys) -> tuple[int, str, list[str]] | None:
-    """Position, delimiter and names of the first line that names seconds and loss, else of one that heads a table."""
+    """Position, delimiter and names of the first line that names a loss, else of one that heads a table."""
     table: tuple[int, str, list[str]] | None = None
     for position, line in enumerate(lines):
         for delimiter in _DELIMITERS:
             fields = _split(line.text, delimiter)
-            if fields is None or len(fields) < 2 or any(map(_is_number, fields)):
+            if fields is None or len(fields) < 2 or any(map(is_number_like, fields)):
                 continue
             heads = _is_row(lines[position + 1 : position + 2], delimiter, len(fields))
             # Words between blanks may be prose, such as `loss over time`.
-            if find_curve_columns(fields, keys) and (heads or delimiter != " "):
+            columns = find_curve_columns(fields, keys)
+            if columns and (heads or (delimiter != " " and columns.seconds)):
                 return position, delimiter, fields
             if table is None and heads and delimiter != " ":
                 table = position, delimiter, fields
@@ -48,23 +50,31 @@ def _find_header(lines: Sequence[Line], keys: Keys) -> tuple[int, str, list[str]
 
 
 def _is_row(lines: Sequence[Line], delimiter: str, width: int) -> bool:
-    """Whether the line below a header has as many fields, two of them numbers."""
+    """Whether the line below a header has as many fields, two of them numbers or one of them and a date."""
     fields = _split(lines[0].text, delimiter) if lines else None
-    return fields is not None and len(fields) == width and sum(map(_is_number, fields)) >= 2
+    return fields is not None and len(fields) == width and sum(map(_has_digits, fields)) >= 2
 
 
-def _entries(
-    lines: Sequence[Line], delimiter: str, header: list[str]
-) -> Iterator[tuple[Line, Mapping[str, object] | str]]:
+def _has_digits(text: str) -> bool:
+    return is_number_like(text) or text[:1].isdigit()
+
+
+def _entries(lines: Sequence[Line], delimiter: str, header: list[str]) -> Iterator[Entry]:
+    part = 0
     for line in lines:
         fields = _split(line.text, delimiter)
         if fields is None:
-            yield line, "has a quote that is not closed"
+            yield Entry(line, None, "has a quote that is not closed", lost=True)
+        elif fields == header:
+            part += 1
+            yield Entry(line, None, "is the header once more")
         elif len(fields) != len(header):
-            yield line, f"has {len(fields)} fields, the header {len(header)}"
+            lost = any(map(is_number_like, fields))
+            yield Entry(line, None, f"has {len(fields)} fields, the header {len(header)}", lost=lost)
         else:
+            cut = header[-1] if not line.ended and not line.text.rstrip(" ").endswith(('"', delimiter)) else None
             # Of two columns with one name the first counts.
-            yield line, dict(zip(reversed(header), reversed(fields), strict=True))
+            yield Entry(line, dict(zip(reversed(header), reversed(fields), strict=True)), part=part, cut=cut)
 
 
 def _split(text: str, delimiter: str) -> list[str] | None:
@@ -75,11 +85,3 @@ def _split(text: str, delimiter: str) -> list[str] | None:
     except csv.Error:
         return None
     return [field.strip() for field in fields]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        parse_number(text)
-    except ValueError:
-        return False
-    return True

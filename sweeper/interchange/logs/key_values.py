@@ -1,37 +1,89 @@
-"""Logs of `key = value` pairs."""
+"""Logs of `key = value` or `key: value` pairs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from sweeper.interchange.logs.base import Keys, Line, Reading
-from sweeper.interchange.logs.column_names import read_named
+from sweeper.interchange.logs.base import Entry, Keys, Line, Table
+from sweeper.interchange.logs.column_names import is_of_evaluation
 
-_SEPARATOR = re.compile(r"[,;\t]")
+LINE_TIME = "timestamp"  # what a line begins with, where it is a date
+_DATE = r"\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?"
+_AMOUNT = r"[+-]?(?:\d+(?:[.,'’]\d+)*\.?|[.,]\d+)(?:[eE][+-]?\d+)?"
+_UNIT = r"(?:h|hrs?|hours?|m|mins?|minutes?|s|secs?|seconds?|ms|us|µs|ns)"
+_END = r"(?=[\s,;|)\]}]|$)"
+_VALUE = re.compile(
+    rf"""\s*(?:(?P<quoted>"[^"]*"|'[^']*')|(?P<bare>{_DATE}{_END}
+    |(?:\d+\ days?,\ )?\d+:\d{{2}}(?::\d{{2}})?(?:[.,]\d+)?{_END}
+    |{_AMOUNT}(?:\ ?{_UNIT}\ ?{_AMOUNT})*(?:\ ?{_UNIT}(?:/\w+)?(?!\s*[=:]))?{_END}
+    |[^\s,;|]+))""",
+    re.VERBOSE,
+)
+_SIGN = re.compile(r"\s*(?:=|:(?!:))")
+_BEFORE_KEY = re.compile(r"(?:.*(?:[,;|\t\])}>:]|\s-\s))?")
+_LEADING_DATE = re.compile(rf"\s*\[?\s*({_DATE})")
+_COUNT = re.compile(r"\b(epoch|step|iteration|iter)\s*[\[(#]?\s*(\d+)(?:\s*/\s*\d+)?(?=[\s,;:|)\]]|$)", re.IGNORECASE)
+_MORE_DIGITS = re.compile(r"(?:[ \u00a0\u2009\u202f]\d{3})+(?:[.,]\d+)?(?=[\s,;|)\]}]|$)")
 
 
 class KeyValuesReader:
-    """`key = value, key = value` a line; keys may have blanks, values may not, and what is no pair is passed over."""
+    """`key = value, key: value` a line; keys may have blanks, and what is no pair is passed over.
+
+    A date at the beginning of a line is its `timestamp`. A line that begins with a word for validation or test, such as
+    `Validation: loss = 2.3`, is no row of training.
+    """
 
     name = "key-value"
-    layout = "`key = value` pairs a line, such as `time = 0.25, loss = 2.3026`"
+    layout = "`key = value` or `key: value` pairs a line, such as `time = 0.25, loss = 2.3026`"
 
-    def read(self, lines: Sequence[Line], keys: Keys) -> Reading:
-        """The lines whose pairs have seconds and loss."""
-        return read_named(((line, _parse(line.text)) for line in lines), keys)
-
-
-def _parse(text: str) -> Mapping[str, object] | str:
-    return dict(_pairs(text)) or "has no `key = value`"
+    def read(self, lines: Sequence[Line], keys: Keys) -> Table:  # noqa: ARG002 - all names are told
+        """The pairs of each line."""
+        entries = tuple(map(_entry, lines))
+        names = dict.fromkeys(name for entry in entries for name in entry.values or ())
+        return Table(entries, tuple(names))
 
 
-def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    for part in _SEPARATOR.split(text):
-        key, *pieces = part.split("=")
-        for piece in pieces:
-            # Where blanks alone separate the pairs, a value is followed by the next key.
-            value, _, next_key = piece.strip().partition(" ")
-            if key.strip() and value:
-                yield key.strip(), value
-            key = next_key
+def _entry(line: Line) -> Entry:
+    text, values = line.text, dict[str, object]()
+    date = _LEADING_DATE.match(text)
+    if date:
+        text = text[date.end() :]
+    pairs = list(_pairs(text))
+    if not pairs:
+        return Entry(line, None, "has no `key = value`")
+    for prefix, key, value, _ in pairs:
+        if is_of_evaluation(prefix):
+            return Entry(line, None, "is of validation or test")
+        values.setdefault(key, value)
+    for count in _COUNT.finditer(text):  # `Epoch [1/10], Step [100/600]` or `Iteration 100, loss = 0.5`
+        values.setdefault(count[1].lower(), count[2])
+    if date:
+        values.setdefault(LINE_TIME, date[1])
+    _, last, _, end = pairs[-1]
+    at_end = not line.ended and not text[end:] and text[-1:] not in ("'", '"')
+    return Entry(line, values, cut=last if at_end else None)
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str, str, int]]:
+    """What stands before each pair, its key and value, and where it ends."""
+    begin = 0
+    for sign in _SIGN.finditer(text):
+        if sign.start() < begin:
+            continue
+        prefix, key = _key(text[begin : sign.start()])
+        value = _VALUE.match(text, sign.end())
+        if not key or value is None:
+            continue
+        written, begin = value["bare"] or value["quoted"][1:-1], value.end()
+        # Blanks may separate thousands: such a value is not to be cut after the first of them.
+        if re.fullmatch(r"[+-]?\d{1,3}", written) and (more := _MORE_DIGITS.match(text, begin)):
+            written, begin = f"{written}{more[0]}", more.end()
+        yield prefix, key, written.rstrip(")]}"), begin
+
+
+def _key(text: str) -> tuple[str, str]:
+    """What stands before a key, and the key: the words after the last mark that ends something."""
+    before, key = _BEFORE_KEY.match(text)[0], _BEFORE_KEY.sub("", text, count=1)  # type: ignore[index]
+    key = re.sub(r"^(?:[^A-Za-z_]+\s+)+", "", key).strip(" \t'\"{[(*#-")
+    return (before, key) if re.search(r"[^\W\d]", key.rpartition(" ")[2]) else (before, "")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -25,10 +27,12 @@ class DecidedOrigin:
     origin: TimeOrigin
     guessed: str = ""
 
-    def applied(self, points: Sequence[LossPoint]) -> tuple[LossPoint, ...]:
-        """A curve whose seconds count from the origin."""
+    def applied(self, points: Sequence[LossPoint], exact: Sequence[Decimal] = ()) -> tuple[LossPoint, ...]:
+        """A curve whose seconds count from the origin; `exact` are these with all of their digits, where known."""
         if self.origin is TimeOrigin.ZERO:
             return tuple(points)
+        if exact:
+            return tuple(replace(point, seconds=float(at - exact[0])) for point, at in zip(points, exact, strict=True))
         return tuple(replace(point, seconds=point.seconds - points[0].seconds) for point in points)
 
     def ranked(self, summary: CurveSummary) -> CurveSummary:
@@ -37,7 +41,7 @@ class DecidedOrigin:
 
     def told(self, points: Sequence[LossPoint]) -> dict[str, Any]:
         """What an attempt keeps of a log's own times, which were `applied`."""
-        if self.origin is TimeOrigin.ZERO:
+        if self.origin is TimeOrigin.ZERO or not points or math.isnan(points[0].seconds):
             return {}
         return {"import": {"origin": self.origin.value, "first_seconds": points[0].seconds}}
 
@@ -60,6 +64,7 @@ def decide_origin(chosen: str | None, logs: Iterable[tuple[str, Sequence[float]]
     if chosen is not None:
         return DecidedOrigin(TimeOrigin(chosen))
     for name, seconds in logs:
-        if reason := why_not_from_zero(seconds):
+        known = [second for second in seconds if not math.isnan(second)]
+        if reason := why_not_from_zero(known):
             return DecidedOrigin(TimeOrigin.FIRST, f"{name}: {reason}")
     return DecidedOrigin(TimeOrigin.ZERO)

@@ -23,7 +23,7 @@ def store_url(tmp_path: Path) -> str:
 def logs(tmp_path: Path) -> list[Path]:
     """Two runs in different layouts, the second diverged."""
     first, second = tmp_path / "0.5_lr_2w.txt", tmp_path / "0.1_lr_4w.csv"
-    first.write_text("0.5 2.5\n1 2\n0.7 9\n1.5 1\nAvg iter time = 0.5 seconds\n")
+    first.write_text("0.5 2.5\n1 2\n1.2 9x\n1.5 1\nAvg iter time = 0.5 seconds\n")
     second.write_text("step,images,time,loss\n1,64,0.5,2.5\n2,128,1,nan\n")
     return [first, second]
 
@@ -54,8 +54,8 @@ def test_stores_one_trial_a_file(capsys: pytest.CaptureFixture[str], logs: list[
 def test_tells_what_became_of_each_line(capsys: pytest.CaptureFixture[str], logs: list[Path], store_url: str) -> None:
     _, out, _ = run(capsys, *logs, "--store", store_url)
     assert f"{logs[0]}: 3 points (columns), minimum loss 1.000000, area 3.125000 (loss x seconds)" in out
-    assert "1 line that is no data:\n    line 5: is not two numbers: Avg iter time = 0.5 seconds" in out
-    assert "1 line out of order in time, not used:\n    line 3: 0.7 s comes after 1 s of line 2: 0.7 9" in out
+    assert "1 line that is not data:\n    line 5: is not two numbers: Avg iter time = 0.5 seconds" in out
+    assert "1 line that could not be read: the curve lacks it:\n    line 3: is not two numbers: 1.2 9x" in out
     assert "diverged" in out
 
 
@@ -65,7 +65,7 @@ def test_shows_the_first_few_lines_that_are_no_data(
     log = tmp_path / "run.txt"
     log.write_text("1 2\n" + "no data here\n" * 10)
     _, out, _ = run(capsys, log, "--store", store_url)
-    assert "10 lines that are no data:" in out
+    assert "10 lines that are not data:" in out
     assert out.count("no data here") == 3
     assert "and 7 more" in out
 
@@ -79,7 +79,7 @@ def test_json_gives_the_account(capsys: pytest.CaptureFixture[str], logs: list[P
     assert first["trial"].startswith(answer["sweep"])
     assert first["file"] == str(logs[0])
     assert (first["points"], first["minimum_loss"], first["area"]) == (3, 1.0, 3.125)
-    assert (first["ignored_lines"], first["out_of_order"], first["parameters"]) == (2, 1, {"workers": 1})
+    assert (first["ignored_lines"], first["lost_lines"], first["parameters"]) == (2, 1, {"workers": 1})
     assert (second["ignored_lines"], second["minimum_loss"], second["area"]) == (0, 2.5, None)
 
 

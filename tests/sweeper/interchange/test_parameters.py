@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweeper.errors import SpecError
-from sweeper.interchange import trial_parameters
+from sweeper.interchange.parameters import trial_parameters
 
 PATTERN = r"(?P<learning_rate>[\d.]+)_lr_(?P<batch_size>\d+)_batch_size_(?P<workers>\d+)w"
 

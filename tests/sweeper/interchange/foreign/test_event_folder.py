@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
     for name, losses in LOSSES.items():
         with SummaryWriter(str(tmp_path / "runs" / name)) as writer:
             for step, loss in enumerate(losses):
-                writer.add_scalar("Loss/train", loss, 100 * step, walltime=2e9 + step)
+                writer.add_scalar("Objective/train", loss, 100 * step, walltime=2e9 + step)
                 writer.add_scalar("rate", 0.5, 100 * step, walltime=2e9 + step)
             writer.add_text("note", "hello")
             writer.add_hparams({"lr": 0.25, "batch_size": 32, "optimizer": "adam", "nesterov": True}, {"best": 0.5})
@@ -51,7 +51,7 @@ def take(store: Store, path: Path, **options: Any) -> ImportedSweep:
 
 
 def test_a_run_is_a_trial(store: Store, folder: Path) -> None:
-    imported = take(store, folder, keys=Keys(loss="Loss/train"), assignments=("workers=2",))
+    imported = take(store, folder, keys=Keys(loss="Objective/train"), assignments=("workers=2",))
     assert imported.name == "runs"
     first, second = store.trials.of(imported.restored.sweep_id)
     expected = {"workers": 2, "learning_rate": 0.25, "batch_size": 32, "optimizer": "adam", "nesterov": True}
@@ -67,7 +67,7 @@ def test_a_run_is_a_trial(store: Store, folder: Path) -> None:
 
 
 def test_what_has_no_place_is_told(store: Store, folder: Path) -> None:
-    notes = take(store, folder, keys=Keys(loss="Loss/train")).notes
+    notes = take(store, folder, keys=Keys(loss="Objective/train")).notes
     assert "runs without a loss are left out: none" in notes
     assert "what is neither scalar nor hyperparameter is left out: note/text_summary" in notes
     (last,) = [note for note in notes if "only the last value" in note]
@@ -76,7 +76,7 @@ def test_what_has_no_place_is_told(store: Store, folder: Path) -> None:
 
 def test_a_single_file_is_a_run(store: Store, folder: Path) -> None:
     file = next(path for path in (folder / "a").iterdir() if path.is_file())
-    assert take(store, file, keys=Keys(loss="Loss/train")).restored.points == 3
+    assert take(store, file, keys=Keys(loss="Objective/train")).restored.points == 3
 
 
 def test_tensors_are_scalars_too(store: Store, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_tensors_are_scalars_too(store: Store, tmp_path: Path) -> None:
 
 
 def test_the_loss_must_be_chosen_where_it_has_no_usual_name(store: Store, folder: Path) -> None:
-    with pytest.raises(LogFormatError, match=r"there are .*Loss/train") as error:
+    with pytest.raises(LogFormatError, match=r"there are .*Objective/train") as error:
         take(store, folder)
     assert "--loss" in error.value.remedy
     assert store.sweeps.all() == []

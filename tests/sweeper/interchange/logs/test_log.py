@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sweeper.errors import LogFormatError
-from sweeper.interchange import Keys, LossLog, TimeOrigin, read_log
+from sweeper.interchange import Keys, LogOptions, LossLog, TimeOrigin, read_logs
 from sweeper.interchange.logs.time_origin import DecidedOrigin
 from sweeper.ranking.curve import LossPoint, summarize
 
@@ -21,7 +21,8 @@ def log(tmp_path: Path) -> Path:
 
 def read(path: Path, text: str, format_name: str | None = None, keys: Keys | None = None) -> LossLog:
     path.write_bytes(text.encode())
-    return read_log(path, format_name, keys)
+    (found,) = read_logs(path, format_name, LogOptions(keys or Keys()))
+    return found
 
 
 def refusal(path: Path, text: str, format_name: str | None = None, keys: Keys | None = None) -> LogFormatError:
@@ -42,7 +43,7 @@ def test_steps_and_images_are_the_files(log: Path) -> None:
     assert found.notes == ()
 
 
-@pytest.mark.parametrize("second", ["10", "9", "10.5", "x", "", "1e300", "-1", "nan"])
+@pytest.mark.parametrize("second", ["10.5", "x", "", "1e300", "nan"])
 def test_steps_that_do_not_rise_are_numbered_anew_and_said(log: Path, second: str) -> None:
     found = read(log, f"step,seconds,loss\n10,0.5,2.5\n{second},1,2\n")
     assert [point.step for point in found.points] == [1, 2]
@@ -55,11 +56,10 @@ def test_images_that_fall_are_left_out_and_said(log: Path) -> None:
     assert "images" in found.notes[0]
 
 
-def test_points_that_go_back_in_time_are_reported_and_not_used(log: Path) -> None:
-    found = read(log, "1 2.5\n2 2\n1.5 9\n2 1.5\n3 1\n")
-    assert [point.seconds for point in found.points] == [1.0, 2.0, 2.0, 3.0]
-    assert [item.line.number for item in found.out_of_order] == [3]
-    assert found.out_of_order[0].reason == "1.5 s comes after 2 s of line 2"
+def test_times_that_fall_without_a_step_may_be_another_run(log: Path) -> None:
+    error = refusal(log, "1 2.5\n2 2\n1.5 9\n2 1.5\n3 1\n")
+    assert "line 3 may begin another run" in error.message
+    assert "--sessions split" in error.remedy
 
 
 def test_seconds_are_as_written(log: Path) -> None:
@@ -104,10 +104,17 @@ def test_a_misspelt_key_is_answered_with_the_nearest(log: Path) -> None:
     assert "--loss-key 'Actual Loss'" in error.remedy
 
 
-def test_both_keys_may_be_missing(log: Path) -> None:
+def test_the_loss_must_be_there(log: Path) -> None:
     error = refusal(log, '{"a": 1, "b": 2}\n')
     assert "a, b" in error.message
-    assert "--seconds-key NAME --loss-key NAME" in error.remedy
+    assert "--loss-key NAME" in error.remedy
+
+
+def test_a_chosen_name_that_is_not_there_is_refused(log: Path) -> None:
+    for key in ("seconds", "step", "images"):
+        error = refusal(log, '{"loss": 1, "took": 2}\n', keys=Keys(**{key: "tok"}))
+        assert "'tok'" in error.message
+        assert f"--{key}-key 'took'" in error.remedy
 
 
 def test_two_columns_have_no_keys(log: Path) -> None:
@@ -115,7 +122,7 @@ def test_two_columns_have_no_keys(log: Path) -> None:
 
 
 def test_known_columns_without_a_number_show_the_first_reason(log: Path) -> None:
-    assert "line 2: loss 'x' is no number" in refusal(log, "seconds,loss\n1,x\n").message
+    assert "line 2: loss 'x' is not a number" in refusal(log, "seconds,loss\n1,x\n").message
     assert "nothing is below the header" in refusal(log, "seconds,loss\n", format_name="csv").message
 
 
@@ -137,12 +144,12 @@ def test_a_file_without_data_says_so(log: Path, text: str) -> None:
 
 def test_files_that_cannot_be_read_say_why(log: Path, tmp_path: Path) -> None:
     with pytest.raises(LogFormatError, match="No such file"):
-        read_log(log)
+        read_logs(log)
     with pytest.raises(LogFormatError, match="directory"):
-        read_log(tmp_path)
+        read_logs(tmp_path)
     log.write_bytes(b"1 2\n\xff\xfe\n")
-    with pytest.raises(LogFormatError, match="no UTF-8 text"):
-        read_log(log)
+    with pytest.raises(LogFormatError, match="not UTF-8 text"):
+        read_logs(log)
 
 
 # README of loss-logs: points, minimum loss, area to the printed digits, lines that are no data.
@@ -161,9 +168,9 @@ def test_logs_of_other_programs_give_their_published_figures(
     folder = os.environ.get("SWEEPER_DATA")
     if not folder:
         pytest.skip("SWEEPER_DATA is not set: the logs of other programs are not here")
-    found = read_log(Path(folder) / "loss-logs" / name, keys=Keys(loss=loss_key))
+    (found,) = read_logs(Path(folder) / "loss-logs" / name, options=LogOptions(Keys(loss=loss_key)))
     summary = summarize(DecidedOrigin(TimeOrigin.FIRST).applied(found.points))  # as they were published
     assert summary.points == points
     assert f"{summary.minimum_loss:.6f}" == minimum
     assert f"{summary.area_seconds:.6f}" == area
-    assert (len(found.ignored), len(found.out_of_order)) == (ignored, 0)
+    assert (len(found.ignored), len(found.left_out)) == (ignored, 0)

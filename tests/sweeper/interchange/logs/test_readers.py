@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeper.interchange.logs.base import Ignored, Keys, Line, LogReader, Reading, Row
+from sweeper.interchange.logs.base import Ignored, Keys, Line, LogOptions, LogReader, Table
 from sweeper.interchange.logs.columns import ColumnsReader
 from sweeper.interchange.logs.recognition import FORMATS, READERS
+from sweeper.interchange.logs.rows import Reading, Row, rows_of
 
 Point = tuple[int, float, float]
 
@@ -35,6 +36,11 @@ TEXTS = st.lists(
 
 def lines_of(texts: Sequence[str]) -> list[Line]:
     return [Line(number, text) for number, text in enumerate(texts, start=1)]
+
+
+def seconds_of(row: Row) -> float:
+    assert row.time is not None
+    return float(row.time.seconds)
 
 
 def write_columns(points: Sequence[Point]) -> list[str]:
@@ -63,7 +69,7 @@ WRITERS: dict[str, Callable[[Sequence[Point]], list[str]]] = {
 
 def assert_accounts_for(reader: LogReader, lines: list[Line]) -> None:
     """Every line is a row or ignored, once, in the order of the file; only a header may be neither."""
-    reading = reader.read(lines, Keys())
+    reading = rows_of(reader.read(lines, Keys()), LogOptions(decimal="."))
     rows, ignored = [row.line for row in reading.rows], [item.line for item in reading.ignored]
     assert rows == sorted(rows, key=lambda line: line.number)
     assert all(item.reason for item in reading.ignored)
@@ -78,8 +84,8 @@ class CarelessReader:
     name = "careless"
     layout = "anything"
 
-    def read(self, lines: Sequence[Line], keys: Keys) -> Reading:
-        return Reading(ColumnsReader().read(lines, keys).rows, ())
+    def read(self, lines: Sequence[Line], keys: Keys) -> Table:
+        return Table(tuple(entry for entry in ColumnsReader().read(lines, keys).entries if entry.values))
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
@@ -90,26 +96,26 @@ class TestEveryReader:
 
     @given(points=POINTS)
     def test_reads_back_the_same_floats(self, reader: LogReader, points: list[Point]) -> None:
-        reading = reader.read(lines_of(WRITERS[reader.name](points)), Keys())
-        assert [repr((row.seconds, row.loss)) for row in reading.rows] == [repr((s, loss)) for _, s, loss in points]
+        reading = rows_of(reader.read(lines_of(WRITERS[reader.name](points)), Keys()), LogOptions())
+        assert [repr((seconds_of(row), row.loss)) for row in reading.rows] == [repr((s, loss)) for _, s, loss in points]
         steps = [None] * len(points) if reader.name == "columns" else [step for step, _, _ in points]
         assert [row.step for row in reading.rows] == steps
         assert not reading.ignored
 
     def test_of_no_lines_reads_nothing(self, reader: LogReader) -> None:
-        assert reader.read([], Keys()) == Reading((), ())
+        assert reader.read([], Keys()) == Table(())
 
     def test_says_which_line_is_no_data(self, reader: LogReader) -> None:
         written = [*WRITERS[reader.name]([(1, 0.5, 2.0)]), "Avg iter time = 0.003 seconds"]
-        reading = reader.read(lines_of(written), Keys())
+        reading = rows_of(reader.read(lines_of(written), Keys()), LogOptions())
         assert [item.line.number for item in reading.ignored] == [len(written)]
 
     @pytest.mark.parametrize("seconds", ["nan", "inf", "soon", "1_0"])
     def test_refuses_seconds_that_are_no_finite_number(self, reader: LogReader, seconds: str) -> None:
         written = WRITERS[reader.name]([(1, 0.5, 2.0)])
         broken = written[-1].replace("0.5", f'"{seconds}"' if reader.name == "jsonl" else seconds)
-        reading = reader.read(lines_of([*written, broken]), Keys())
-        assert [row.seconds for row in reading.rows] == [0.5]
+        reading = rows_of(reader.read(lines_of([*written, broken]), Keys()), LogOptions())
+        assert [seconds_of(row) for row in reading.rows] == [0.5]
         assert len(reading.ignored) == 1
 
 
@@ -119,23 +125,25 @@ def test_the_contract_catches_a_reader_that_drops_lines() -> None:
 
 
 def read(name: str, *texts: str, keys: Keys | None = None) -> Reading:
-    return FORMATS[name].read(lines_of(texts), keys or Keys())
+    return rows_of(FORMATS[name].read(lines_of(texts), keys or Keys()), LogOptions(keys or Keys()))
 
 
 def values(rows: Sequence[Row]) -> list[tuple[float, float]]:
-    return [(row.seconds, row.loss) for row in rows]
+    return [(seconds_of(row), row.loss) for row in rows]
 
 
 def reasons(ignored: Sequence[Ignored]) -> list[str]:
     return [item.reason for item in ignored]
 
 
-@pytest.mark.parametrize("text", ["0.5 2.25", "0.5\t2.25", "0.5,2.25", " 0.5 , 2.25 ", "5e-1  225E-2"])
-def test_columns_are_separated_by_blanks_tabs_or_a_comma(text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["0.5 2.25", "0.5\t2.25", "0.5,2.25", " 0.5 , 2.25 ", "5e-1  225E-2", "0,5 2,25", "0,5;2,25", "0,5, 2,25"]
+)
+def test_columns_are_separated_by_blanks_tabs_or_a_mark(text: str) -> None:
     assert values(read("columns", text).rows) == [(0.5, 2.25)]
 
 
-@pytest.mark.parametrize("text", ["0.5", "0.5 2.25 1", "0.5,,2.25", "0.5, x", "0,5 2,25"])
+@pytest.mark.parametrize("text", ["0.5", "0.5 2.25 1", "0.5,,2.25", "0.5, x", "0,5,2,25", "0.5 2.25x"])
 def test_columns_are_exactly_two_numbers(text: str) -> None:
     assert len(read("columns", text).ignored) == 1
 
@@ -160,7 +168,7 @@ def test_csv_refuses_broken_lines_and_takes_a_header_within() -> None:
         "stands before the header",
         "has 1 fields, the header 2",
         "loss is empty",
-        "seconds 'seconds' is no number",
+        "is the header once more",
         "has a quote that is not closed",
     ]
 
@@ -168,7 +176,7 @@ def test_csv_refuses_broken_lines_and_takes_a_header_within() -> None:
 def test_json_lines_take_literals_and_numbers_in_quotes() -> None:
     written = ('{"time": 1, "loss": NaN}', '{"time": "2", "loss": -Infinity}', '{"time": 3, "loss": 1e400}')
     rows = read("jsonl", *written).rows
-    assert [row.seconds for row in rows] == [1.0, 2.0, 3.0]
+    assert [seconds_of(row) for row in rows] == [1.0, 2.0, 3.0]
     assert math.isnan(rows[0].loss)
     assert [row.loss for row in rows[1:]] == [-math.inf, math.inf]
 
@@ -177,12 +185,12 @@ def test_json_lines_refuse_what_has_no_loss() -> None:
     written = ('{"time": 1, "loss": true}', '{"time": 1, "loss": null}', '{"time": 1}', "[1, 2]", "{", "[" * 100_000)
     reading = read("jsonl", '{"time": 0, "loss": 2}', *written)
     assert reasons(reading.ignored) == [
-        "loss True is no number",
+        "loss True is not a number",
         "loss is empty",
         "has no 'loss'",
-        "is no JSON object",
-        "is no JSON",
-        "is no JSON",
+        "is not a JSON object",
+        "is not JSON",
+        "is not JSON",
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweeper.interchange.logs.base import Keys, Line
+from sweeper.interchange.logs.base import Keys, Line, LogOptions
 from sweeper.interchange.logs.recognition import recognize
 from tests.sweeper.interchange.logs.test_readers import WRITERS, lines_of
 
@@ -13,7 +13,7 @@ NUMBERS = ["0.25 2.5", "0.5 2.0"]
 
 
 def recognized(lines: list[Line], keys: Keys | None = None) -> str | None:
-    reader = recognize(lines, keys or Keys())
+    reader = recognize(lines, LogOptions(keys or Keys()))
     return reader.name if reader else None
 
 

@@ -17,8 +17,12 @@ _PARAMETERS = {
     "learning_rate": ("learning_rate", "lr", "learningrate"),
 }
 _OWN = {theirs: ours for ours, names in _PARAMETERS.items() for theirs in names}
-_ACCURACIES = tuple(f"{of}accuracy" for of in ("test_", "eval_", "val_", "validation_", ""))
-_TEST_LOSSES = tuple(f"{of}loss" for of in ("test_", "eval_", "val_", "validation_"))
+_EVALUATIONS = ("test", "eval", "evaluation", "val", "valid", "validation", "dev")
+_ACCURACIES = (
+    *(f"{of}_{word}" for of in _EVALUATIONS for word in ("accuracy", "acc", "epoch_accuracy")),
+    *("accuracy", "acc", "epoch_accuracy"),
+)
+_TEST_LOSSES = tuple(f"{of}_{word}" for of in _EVALUATIONS for word in ("loss", "epoch_loss"))
 
 
 def own_parameters(theirs: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,6 +32,11 @@ def own_parameters(theirs: Mapping[str, Any]) -> dict[str, Any]:
         own = _OWN.get(_plain(name), name)
         found[name if own in found else own] = number_or_text(value) if isinstance(value, str) else value
     return found
+
+
+def is_parameter(name: str) -> bool:
+    """Whether a name is one that a parameter here has there."""
+    return _plain(name) in _OWN
 
 
 def accuracy_name(metrics: Iterable[str]) -> str | None:

@@ -1,0 +1,227 @@
+"""The times of a log's rows as seconds of training: their unit, what they count, and where a session goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from itertools import pairwise
+
+from sweeper.interchange.logs.base import Ignored, LogOptions
+from sweeper.interchange.logs.column_names import is_total, per_what, plain, unit_of_name
+from sweeper.interchange.logs.rows import Row
+from sweeper.interchange.logs.sessions import Ordered
+from sweeper.interchange.logs.times import Moment, TimeKind, in_unit, unit_of
+from sweeper.ranking.time_origin import CLOCK_SECONDS
+
+_DAY = Decimal(86_400)
+_MOST_INTERVALS = 3  # as in `sweeper.ranking.time_origin`
+_LONGEST_STEP_S = Decimal(1_000_000)
+
+
+class UnclearTimesError(Exception):
+    """Times that may mean two things; the text says what is unclear, `remedy` what to do."""
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+
+@dataclass
+class Timed:
+    """Rows whose times are seconds; `left_out` are lines whose time does not fit the others'."""
+
+    rows: list[Row]
+    left_out: list[Ignored] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def as_seconds(rows: Sequence[Row], name: str, options: LogOptions) -> Timed:
+    """The rows with their times in seconds, read by the unit that is given, named, written, or told by their size.
+
+    Raises:
+        UnclearTimesError: numbers whose unit nothing tells.
+    """
+    found = _of_one_kind(rows)
+    moments = [row.time for row in found.rows if row.time]
+    if not moments:
+        return found
+    if moments[0].kind is TimeKind.NUMBER:
+        unit = options.time_unit or unit_of_name(name) or unit_of(moments)
+        if unit is None:
+            raise UnclearTimesError(
+                f"its {name!r} goes up to {max(one.seconds for one in moments):.10g}, which is neither a time of "
+                "training in seconds nor one since 1970",
+                "name their unit with --time-unit ms, us or ns, or leave them out with --no-seconds",
+            )
+        if unit != "s":
+            found.notes.append(f"its {name!r} is read as {_UNIT_WORDS[unit]}")
+        found.rows = [replace(row, time=in_unit(row.time, unit) if row.time else None) for row in found.rows]
+    elif moments[0].kind is TimeKind.CLOCK:
+        _count_days(found)
+    return found
+
+
+_UNIT_WORDS = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "min": "minutes", "h": "hours"}
+
+
+def _of_one_kind(rows: Sequence[Row]) -> Timed:
+    """Rows whose times are written the same way as most are."""
+    kinds = [row.time.kind for row in rows if row.time]
+    if len(set(kinds)) <= 1:
+        return Timed(list(rows))
+    usual = max(dict.fromkeys(kinds), key=kinds.count)
+    others = [
+        Ignored(row.line, f"its time is {row.time.kind.value}, others are {usual.value}", lost=True)
+        for row in rows
+        if row.time and row.time.kind is not usual
+    ]
+    return Timed([row for row in rows if row.time and row.time.kind is usual], others)
+
+
+def _count_days(found: Timed) -> None:
+    """A clock of the day that passes midnight goes on."""
+    times = [row.time.seconds for row in found.rows if row.time]
+    rises = sorted(after - before for before, after in pairwise(times) if after > before)
+    if not rises or times[0] <= _MOST_INTERVALS * rises[len(rises) // 2] or max(times) >= _DAY:
+        return
+    days, rows = 0, [found.rows[0]]
+    for before, row, time in zip(times, found.rows[1:], times[1:], strict=False):
+        days += before - time > _DAY / 2
+        rows.append(replace(row, time=Moment(time + days * _DAY, TimeKind.CLOCK)))
+    if days:
+        found.rows = rows
+        found.notes.append("its clock passes midnight, and goes on from there")
+
+
+_EACH = {"per-step": "step", "per-row": "row"}
+
+
+def accumulate(found: Ordered, name: str, names: Sequence[str], options: LogOptions) -> tuple[list[Decimal], bool]:
+    """Seconds of each row since its training began, or since its clock's beginning, which do not fall.
+
+    True beside them where they were summed, and so begin at zero.
+
+    Raises:
+        UnclearTimesError: times that fall without showing what they count.
+    """
+    times = [row.time.seconds for row in found.rows if row.time]
+    what = _what_they_are(found, times, name, names, options)
+    if what == "total":
+        return join_times(found, times, name), False
+    counts = _steps_of_each(found, name, what)
+    total, seconds = Decimal(0), []
+    for time, count in zip(times, counts, strict=True):
+        total += time * count
+        seconds.append(total)
+    if any(time < 0 for time in times):
+        raise UnclearTimesError(f"its {name!r} is below zero in places", "leave it out with --no-seconds")
+    summed = "times the steps between rows" if any(count != 1 for count in counts) else "from zero on"
+    hint = "" if options.time_is else " (--time-is total if it counts from the beginning)"
+    found.notes.append(f"its {name!r} is the time of each {_EACH[what]}: summed, {summed}{hint}")
+    return seconds, True
+
+
+def _what_they_are(
+    found: Ordered, times: Sequence[Decimal], name: str, names: Sequence[str], options: LogOptions
+) -> str:
+    """What times count: "total", from a beginning on; "per-step"; "per-row", since the row before."""
+    kind = found.rows[0].time.kind if found.rows[0].time else TimeKind.NUMBER
+    if options.time_is or kind in (TimeKind.DATE, TimeKind.ZONED):
+        return options.time_is if options.time_is and kind not in (TimeKind.DATE, TimeKind.ZONED) else "total"
+    if kind is TimeKind.RATE or per_what(name):
+        return "per-step"
+    begins = set(found.begins)
+    falls = [index for index in range(1, len(times)) if times[index] < times[index - 1] and index not in begins]
+    if is_total(name) or not falls:
+        return "total"
+    if _fluctuate(times, falls):
+        return "per-step" if "data_time" in map(plain, names) or _count_by_ones(found) else _ask(found, name, falls)
+    if len(falls) * 5 > len(times) - 1 or found.positions is None:
+        return _ask(found, name, falls)
+    return "total"
+
+
+def _fluctuate(times: Sequence[Decimal], falls: Sequence[int]) -> bool:
+    """Whether times stay about a level, as those of single steps do."""
+    ordered = sorted(times)
+    level = ordered[len(ordered) // 2]
+    changes = sorted(abs(after - before) for before, after in pairwise(times))
+    usual = changes[len(changes) // 2]
+    drift = abs(times[-1] - times[min(1, len(times) - 1)])
+    return len(falls) * 5 >= len(times) - 1 and usual * 3 <= level < _LONGEST_STEP_S and drift <= level
+
+
+def _count_by_ones(found: Ordered) -> bool:
+    return found.positions is None or all(after - before == 1 for before, after in pairwise(found.positions))
+
+
+def _ask(found: Ordered, name: str, falls: Sequence[int]) -> str:
+    before, after = found.rows[falls[0] - 1].line.number, found.rows[falls[0]].line.number
+    raise UnclearTimesError(
+        f"its {name!r} falls in {len(falls)} of {len(found.rows) - 1} places, first from line {before} to line {after}",
+        "say what it counts: --time-is total (from the beginning), per-step (seconds of one step) or per-row (seconds "
+        "since the row above); or leave it out with --no-seconds",
+    )
+
+
+def _steps_of_each(found: Ordered, name: str, what: str) -> list[Decimal]:
+    """How many steps each row stands for."""
+    ones = [Decimal(1)] * len(found.rows)
+    if what == "per-row":
+        return ones
+    if per_what(name) == "epoch":
+        epochs = [row.epoch for row in found.rows]
+        if any(epoch is None for epoch in epochs) or _count_by_ones(replace_positions(found, epochs)):
+            return ones
+        raise UnclearTimesError(
+            f"its {name!r} is the time of an epoch, but its rows are not an epoch each",
+            "say what it counts with --time-is per-row or total, or leave it out with --no-seconds",
+        )
+    positions = found.positions
+    if positions is None or _count_by_ones(found):
+        return ones
+    gaps = [Decimal(repr(after - before)) for before, after in pairwise(positions)]
+    usual = sorted(gaps)[len(gaps) // 2]
+    first = Decimal(repr(positions[0]))
+    return [first if 0 < first <= usual else usual, *gaps]
+
+
+def replace_positions(found: Ordered, positions: Sequence[float | None]) -> Ordered:
+    """The same rows, counted otherwise."""
+    return replace(found, positions=[position or 0.0 for position in positions])
+
+
+def join_times(found: Ordered, times: Sequence[Decimal], name: str) -> list[Decimal]:
+    """Times that go on where a session begins, and where a clock steps back."""
+    rises = sorted(after - before for before, after in pairwise(times) if after > before)
+    usual = rises[len(rises) // 2] if rises else Decimal(0)
+    begins, offset, seconds = dict(zip(found.begins, found.above, strict=True)), Decimal(0), list(times[:1])
+    back: list[int] = []
+    for index in range(1, len(times)):
+        gap = times[index] - times[index - 1]
+        if index in begins:
+            offset = seconds[-1] - times[index] + _first_gap(times[index], begins[index], usual)
+        elif gap < 0:
+            back.append(found.rows[index].line.number)
+            offset += usual - gap
+        seconds.append(times[index] + offset)
+    if back:
+        found.notes.append(
+            f"its {name!r} steps back at line {', '.join(map(str, back[:6]))}: time goes on from there by "
+            f"{usual:.6g} s, as usual between its rows"
+        )
+    return seconds
+
+
+def _first_gap(time: Decimal, above: Moment | None, usual: Decimal) -> Decimal:
+    """Seconds of training between the row before a session and the session's first row.
+
+    A clock that begins anew tells them itself. Of one that goes on they are the distance to the row above, or the usual
+    one where that is longer, since the time between sessions is no training.
+    """
+    gap = time - above.seconds if above else Decimal(0)
+    most = _MOST_INTERVALS * usual
+    if gap <= 0 and time < CLOCK_SECONDS:
+        return time if time >= 0 and (time <= most or not usual) else usual
+    return gap if 0 <= gap <= most else usual
