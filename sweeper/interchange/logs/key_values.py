@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from sweeper.interchange.logs.base import Entry, Keys, Line, Table
 from sweeper.interchange.logs.column_names import is_of_evaluation
@@ -12,16 +14,18 @@ LINE_TIME = "timestamp"  # what a line begins with, where it is a date
 _DATE = r"\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?"
 _AMOUNT = r"[+-]?(?:\d+(?:[.,'’]\d+)*\.?|[.,]\d+)(?:[eE][+-]?\d+)?"
 _UNIT = r"(?:h|hrs?|hours?|m|mins?|minutes?|s|secs?|seconds?|ms|us|µs|ns)"
-_END = r"(?=[\s,;|)\]}]|$)"
+_AFTER_COMMA = r"[\sA-Za-z_\"'\[({]|$"
+_END = rf"(?=[\s;|)\]}}]|,(?={_AFTER_COMMA})|$)"  # of a value: a comma within a number does not end it
 _VALUE = re.compile(
     rf"""\s*(?:(?P<quoted>"[^"]*"|'[^']*')|(?P<bare>{_DATE}{_END}
     |(?:\d+\ days?,\ )?\d+:\d{{2}}(?::\d{{2}})?(?:[.,]\d+)?{_END}
     |{_AMOUNT}(?:\ ?{_UNIT}\ ?{_AMOUNT})*(?:\ ?{_UNIT}(?:/\w+)?(?!\s*[=:]))?{_END}
-    |[^\s,;|]+))""",
+    |(?:\d{{4}}[-/]\d{{2}}[-/]\d{{2}}\ (?=\d))?[^\s,;|]+(?:,(?!{_AFTER_COMMA})[^\s,;|]+)*))""",
     re.VERBOSE,
 )
 _SIGN = re.compile(r"\s*(?:=|:(?!:))")
 _BEFORE_KEY = re.compile(r"(?:.*(?:[,;|\t\])}>:]|\s-\s))?")
+_BROKEN_OBJECT = re.compile(r"\s*\{\s*['\"][^}]*$")
 _LEADING_DATE = re.compile(rf"\s*\[?\s*({_DATE})")
 _COUNT = re.compile(r"\b(epoch|step|iteration|iter)\s*[\[(#]?\s*(\d+)(?:\s*/\s*\d+)?(?=[\s,;:|)\]]|$)", re.IGNORECASE)
 _MORE_DIGITS = re.compile(r"(?:[ \u00a0\u2009\u202f]\d{3})+(?:[.,]\d+)?(?=[\s,;|)\]}]|$)")
@@ -39,9 +43,20 @@ class KeyValuesReader:
 
     def read(self, lines: Sequence[Line], keys: Keys) -> Table:  # noqa: ARG002 - all names are told
         """The pairs of each line."""
-        entries = tuple(map(_entry, lines))
+        entries = _cut_short(list(map(_entry, lines)))
         names = dict.fromkeys(name for entry in entries for name in entry.values or ())
         return Table(entries, tuple(names))
+
+
+def _cut_short(entries: list[Entry]) -> tuple[Entry, ...]:
+    """The entries; a line that has only the first pairs of what most lines have may be cut off."""
+    shapes = Counter(tuple(entry.values) for entry in entries if entry.values)
+    usual = shapes.most_common(1)[0][0] if shapes else ()
+    for index, entry in enumerate(entries):
+        names = tuple(entry.values or ())
+        if names and len(names) < len(usual) and names == usual[: len(names)] and shapes[names] * 3 <= shapes[usual]:
+            entries[index] = replace(entry, cut=names[-1])
+    return tuple(entries)
 
 
 def _entry(line: Line) -> Entry:
@@ -49,6 +64,8 @@ def _entry(line: Line) -> Entry:
     date = _LEADING_DATE.match(text)
     if date:
         text = text[date.end() :]
+    if _BROKEN_OBJECT.match(text):
+        return Entry(line, None, "is an object that breaks off", lost=True)
     pairs = list(_pairs(text))
     if not pairs:
         return Entry(line, None, "has no `key = value`")
@@ -61,7 +78,7 @@ def _entry(line: Line) -> Entry:
     if date:
         values.setdefault(LINE_TIME, date[1])
     _, last, _, end = pairs[-1]
-    at_end = not line.ended and not text[end:] and text[-1:] not in ("'", '"')
+    at_end = not line.ended and not text[end:].strip(" ,.") and text[-1:] not in ("'", '"')
     return Entry(line, values, cut=last if at_end else None)
 
 
@@ -76,6 +93,8 @@ def _pairs(text: str) -> Iterator[tuple[str, str, str, int]]:
         if not key or value is None:
             continue
         written, begin = value["bare"] or value["quoted"][1:-1], value.end()
+        if text[begin:].strip() == ",":  # a number with a decimal comma may break off here
+            written += ","
         # Blanks may separate thousands: such a value is not to be cut after the first of them.
         if re.fullmatch(r"[+-]?\d{1,3}", written) and (more := _MORE_DIGITS.match(text, begin)):
             written, begin = f"{written}{more[0]}", more.end()

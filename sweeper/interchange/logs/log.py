@@ -134,7 +134,7 @@ def _curves(base: LossLog, reading: Reading, options: LogOptions) -> list[LossLo
 def _curve(base: LossLog, ordered: Ordered, columns: CurveColumns, reading: Reading, options: LogOptions) -> LossLog:
     seconds, summed = list[Decimal](), False
     if columns.seconds is not None:
-        seconds, summed = accumulate(ordered, columns.seconds, reading.names, options)
+        seconds, summed = accumulate(ordered, columns.seconds, replace(reading, ignored=base.ignored), options)
     points, notes = curve_points(ordered.rows, list(map(float, seconds)) or None, ordered.positions)
     if columns.step is None and columns.epoch is not None and ordered.positions is not None:
         notes.append(f"its steps are its {columns.epoch!r}")

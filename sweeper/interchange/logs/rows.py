@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from sweeper.interchange.logs.base import Entry, Ignored, Keys, Line, LogOptions, Table
-from sweeper.interchange.logs.column_names import CurveColumns, find_curve_columns, find_phase, is_of_evaluation
+from sweeper.interchange.logs.column_names import (
+    CurveColumns,
+    find_curve_columns,
+    find_phase,
+    is_of_evaluation,
+    may_be_loss,
+    plain,
+)
 from sweeper.interchange.logs.times import Moment, parse_time
 from sweeper.interchange.numbers import (
     PLAIN,
@@ -69,17 +76,32 @@ def rows_of(table: Table, options: LogOptions) -> Reading:
     style = NumberStyle(options.decimal) if options.decimal else evidence.style
     if style is None:
         return Reading((), (), table.names, columns, None, evidence)
-    phase = find_phase(table.names)
+    reader = _RowReader(table, columns, style)
     rows: list[Row] = []
     ignored: list[Ignored] = []
-    widths = _Widths(table.entries)
     for entry in table.entries:
-        row = _row(entry, columns, style, phase, widths)
+        row = reader.row(entry)
         if isinstance(row, Row):
             rows.append(row)
         else:
             ignored.append(row)
+    rows, unplaced = _placed(rows, columns)
+    if unplaced:
+        ignored = sorted([*ignored, *unplaced], key=lambda item: item.line.number)
     return Reading(tuple(rows), tuple(ignored), table.names, columns, style, evidence)
+
+
+def _placed(rows: list[Row], columns: CurveColumns) -> tuple[list[Row], list[Ignored]]:
+    """The rows that have a step where most have one, and those that lack it."""
+    name = columns.step or columns.epoch
+    steps = [row.step if columns.step else row.epoch for row in rows]
+    known = [step is not None and math.isfinite(step) for step in steps]
+    if name is None or all(known) or 2 * sum(known) < len(rows):
+        return rows, []
+    lost = [
+        Ignored(row.line, f"has no {name!r}", lost=True) for row, placed in zip(rows, known, strict=True) if not placed
+    ]
+    return [row for row, placed in zip(rows, known, strict=True) if placed], lost
 
 
 def _columns(table: Table, options: LogOptions) -> CurveColumns | None:
@@ -116,65 +138,74 @@ def _numbers(entries: Sequence[Entry], columns: CurveColumns) -> Iterator[str]:
                 yield value.rstrip(_LETTERS) if name == columns.seconds else value
 
 
-class _Widths:
-    """How many digits stand behind the decimal mark in the values of a name, where that is always the same."""
+class _RowReader:
+    """Makes rows of the entries of one table."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self._entries = entries
+    def __init__(self, table: Table, columns: CurveColumns, style: NumberStyle) -> None:
+        self._entries, self._columns, self._style = table.entries, columns, style
+        self._phase = find_phase(table.names)
+        self._roles = {name for name in vars(columns).values() if name is not None}
 
-    def is_whole(self, name: str, text: str) -> bool:
-        """Whether a value at the very end of a file is as long as all others of its name; NaN is whole, too."""
-        others = [one.values[name] for one in self._entries if one.values and name in one.values and one.cut != name]
-        digits = {_digits(str(other)) for other in others}
-        return text.isalpha() or (len(others) > 1 and digits == {_digits(text)} and _digits(text) > 0)
+    def row(self, entry: Entry) -> Row | Ignored:
+        """The row of an entry, or why it has none."""
+        values, loss = entry.values, self._columns.loss
+        if values is None:
+            return Ignored(entry.line, entry.reason, entry.lost)
+        if self._phase is not None and is_of_evaluation(str(values.get(self._phase, ""))):
+            return Ignored(entry.line, f"is of {values[self._phase]}")
+        if loss not in values:
+            return Ignored(entry.line, f"has no {loss!r}", lost=self._seems_whole(values))
+        if values[loss] in ("", None):
+            return Ignored(entry.line, f"{loss} is empty")
+        cut = next((name for name in self._roles if self._is_cut(name, entry)), None)
+        if cut is not None:
+            end = "" if entry.line.ended else ": the file ends without a line end"
+            return Ignored(entry.line, f"may be cut off in the middle of {cut!r}{end}", lost=True)
+        try:
+            return self._parsed(entry.line, values, entry.part)
+        except ValueError as error:
+            return Ignored(entry.line, str(error), lost=True)
+
+    def _seems_whole(self, values: Mapping[str, object]) -> bool:
+        """Whether a line without a loss has all else of a row, and no loss or measure of another kind."""
+        needed = (self._columns.step or self._columns.epoch, self._columns.seconds)
+        known = [name for name in needed if name is not None]
+        others = any(is_of_evaluation(plain(name)) or may_be_loss(name) for name in values)
+        return bool(known) and values.keys() >= {*known} and not others
+
+    def _is_cut(self, name: str, entry: Entry) -> bool:
+        """Whether a value stands at the very end of what is left of a line, and is shorter than others of its name."""
+        value = (entry.values or {}).get(name)
+        if not isinstance(value, str) or value.isalpha():
+            return False
+        if entry.cut != name and not value.endswith((".", ",")):
+            return False
+        others = [
+            str(one.values[name]) for one in self._entries if one.values and name in one.values and one is not entry
+        ]
+        digits = {_digits(other) for other in others}
+        return entry.cut != name or len(others) < 2 or digits != {_digits(value)} or _digits(value) < 1
+
+    def _parsed(self, line: Line, values: Mapping[str, object], part: int) -> Row:
+        columns, style = self._columns, self._style
+        time = None
+        if columns.seconds is not None:
+            if columns.seconds not in values:
+                raise ValueError(f"has no {columns.seconds!r}")
+            time = _named(columns.seconds, lambda: parse_time(values[columns.seconds or ""], style))
+        loss = _named(columns.loss, lambda: parse_number(values[columns.loss], style))
+        step, epoch, images = (
+            parse_optional(values.get(name), style) if name else None
+            for name in (columns.step, columns.epoch, columns.images)
+        )
+        return Row(line, loss, time, step, epoch, images, part)
 
 
 def _digits(text: str) -> int:
     """Digits behind the mark; -1 in numbers with an exponent, which may go on with another digit."""
-    return (
-        -1
-        if "e" in text.lower()
-        else len(text) - max(text.rfind("."), text.rfind(",")) - 1
-        if set(".,") & {*text}
-        else 0
-    )
-
-
-def _row(entry: Entry, columns: CurveColumns, style: NumberStyle, phase: str | None, widths: _Widths) -> Row | Ignored:
-    if entry.values is None:
-        return Ignored(entry.line, entry.reason, entry.lost)
-    if phase is not None and is_of_evaluation(str(entry.values.get(phase, ""))):
-        return Ignored(entry.line, f"is of {entry.values[phase]}")
-    if columns.loss not in entry.values:
-        return Ignored(entry.line, f"has no {columns.loss!r}")
-    if entry.values[columns.loss] in ("", None):
-        return Ignored(entry.line, f"{columns.loss} is empty")
-    cut = entry.cut
-    if cut is not None and cut in vars(columns).values() and not widths.is_whole(cut, str(entry.values[cut])):
-        return Ignored(
-            entry.line, f"may be cut off in the middle of {cut!r}: the file ends without a line end", lost=True
-        )
-    try:
-        return _parsed(entry, columns, style)
-    except ValueError as error:
-        return Ignored(entry.line, str(error), lost=True)
-
-
-def _parsed(entry: Entry, columns: CurveColumns, style: NumberStyle) -> Row:
-    values = entry.values or {}
-    if columns.seconds is not None and columns.seconds not in values:
-        raise ValueError(f"has no {columns.seconds!r}")
-
-    def optional(name: str | None) -> float | None:
-        return parse_optional(values.get(name), style) if name else None
-
-    loss = _named(columns.loss, lambda: parse_number(values[columns.loss], style))
-    time = (
-        _named(columns.seconds, lambda: parse_time(values[columns.seconds or ""], style)) if columns.seconds else None
-    )
-    return Row(
-        entry.line, loss, time, optional(columns.step), optional(columns.epoch), optional(columns.images), entry.part
-    )
+    if "e" in text.lower():
+        return -1
+    return len(text) - max(text.rfind("."), text.rfind(",")) - 1 if set(".,") & {*text} else 0
 
 
 def _named(name: str, parse: Callable[[], T]) -> T:

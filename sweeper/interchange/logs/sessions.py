@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from sweeper.interchange.logs.base import Ignored
@@ -148,14 +148,16 @@ def _within_epochs(steps: list[float], epochs: list[float | None]) -> list[float
 def _sort(found: Ordered) -> None:
     """Put rows in the order of their steps, where that puts their times in order, too."""
     rows, positions = found.rows, found.positions
-    if positions is None or len(set(positions)) != len(positions) or any(row.part != rows[0].part for row in rows):
+    if positions is None or len(set(positions)) != len(positions):
+        return
+    if any(row.part != rows[0].part for row in rows) and not found.left_out:
         return
     order = sorted(range(len(rows)), key=positions.__getitem__)
     times = [rows[index].time for index in order]
     moved = [index for index, place in enumerate(order) if index != place]
     known = [time.seconds for time in times if time]
     if moved and all(before <= after for before, after in pairwise(known)):
-        found.rows, found.positions = [rows[index] for index in order], sorted(positions)
+        found.rows, found.positions = [replace(rows[index], part=0) for index in order], sorted(positions)
         found.notes.append(f"{len(moved)} lines are not in the order of their steps, and were sorted")
 
 

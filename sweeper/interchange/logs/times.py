@@ -29,7 +29,7 @@ _SPELLINGS = {
     **dict.fromkeys(("msec", "millisecond", "milliseconds"), "ms"),
 }
 _AMOUNT = re.compile(r"([+-]?[\d.,'’]*\d\.?(?:[eE][+-]?\d+)?)\s*([^\W\d_]+)(/[^\W\d_]+)?\s*")
-_CLOCK = re.compile(r"(?:(\d+)\s*(?:d|days?),?\s+)?(?:(\d+):)?(\d{1,3}):(\d{2}(?:[.,]\d+)?)")
+_CLOCK = re.compile(r"(?:(\d+)\s*(?:d|days?),?\s+)?(?:(\d+):)?(\d+):(\d{2}(?:[.,]\d+)?)")
 _DATE = re.compile(r"\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:[T ].*)?")
 # Between 2000 and 2100, counted from 1970 in each unit; no training lasts as long as that.
 _FIRST_CLOCK, _LAST_CLOCK = Decimal(946_684_800), Decimal(4_102_444_800)

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from sweeper.interchange.logs.base import Ignored, LogOptions
 from sweeper.interchange.logs.column_names import is_total, per_what, plain, unit_of_name
-from sweeper.interchange.logs.rows import Row
+from sweeper.interchange.logs.rows import Reading, Row
 from sweeper.interchange.logs.sessions import Ordered
 from sweeper.interchange.logs.times import Moment, TimeKind, in_unit, unit_of
 from sweeper.ranking.time_origin import CLOCK_SECONDS
@@ -97,7 +97,7 @@ def _count_days(found: Timed) -> None:
 _EACH = {"per-step": "step", "per-row": "row"}
 
 
-def accumulate(found: Ordered, name: str, names: Sequence[str], options: LogOptions) -> tuple[list[Decimal], bool]:
+def accumulate(found: Ordered, name: str, reading: Reading, options: LogOptions) -> tuple[list[Decimal], bool]:
     """Seconds of each row since its training began, or since its clock's beginning, which do not fall.
 
     True beside them where they were summed, and so begin at zero.
@@ -106,10 +106,11 @@ def accumulate(found: Ordered, name: str, names: Sequence[str], options: LogOpti
         UnclearTimesError: times that fall without showing what they count.
     """
     times = [row.time.seconds for row in found.rows if row.time]
-    what = _what_they_are(found, times, name, names, options)
+    what = _what_they_are(found, times, name, reading.names, options)
+    _check_lost(found, times, name, reading.ignored, total=what == "total")
     if what == "total":
         return join_times(found, times, name), False
-    counts = _steps_of_each(found, name, what)
+    counts = _steps_of_each(found, name, what, given=options.time_is is not None)
     total, seconds = Decimal(0), []
     for time, count in zip(times, counts, strict=True):
         total += time * count
@@ -120,6 +121,36 @@ def accumulate(found: Ordered, name: str, names: Sequence[str], options: LogOpti
     hint = "" if options.time_is else " (--time-is total if it counts from the beginning)"
     found.notes.append(f"its {name!r} is the time of each {_EACH[what]}: summed, {summed}{hint}")
     return seconds, True
+
+
+def _check_lost(
+    found: Ordered, times: Sequence[Decimal], name: str, ignored: Sequence[Ignored], *, total: bool
+) -> None:
+    """Refuse times that cannot be added up since a line among them was lost.
+
+    Raises:
+        UnclearTimesError: a line of single steps' times was lost, or one where a clock seems to begin anew.
+    """
+    numbers = [row.line.number for row in found.rows]
+    spans = [(numbers[0], numbers[-1])]
+    if total:
+        gaps = sorted(after - before for before, after in pairwise(times))
+        spans = [
+            (numbers[index - 1], numbers[index])
+            for index in range(1, len(times))
+            if times[index] - times[index - 1] < gaps[len(gaps) // 2] / 2
+        ]
+    for item in ignored:
+        if item.lost and any(min(span) < item.line.number < max(span) for span in spans):
+            raise UnclearTimesError(
+                f"its {name!r} has to be added up, and line {item.line.number} is missing in the sum: it {item.reason}",
+                "correct the line, or leave the times out with --no-seconds",
+            )
+
+
+def _restarts(found: Ordered, index: int, above: Moment | None) -> bool:
+    time = found.rows[index].time
+    return time is not None and above is not None and time.seconds <= above.seconds
 
 
 def _what_they_are(
@@ -133,13 +164,39 @@ def _what_they_are(
         return "per-step"
     begins = set(found.begins)
     falls = [index for index in range(1, len(times)) if times[index] < times[index - 1] and index not in begins]
-    if is_total(name) or not falls:
+    if is_total(name):
+        return "total"
+    if _stay_narrow(found, times):
+        drops = sum(after < before for before, after in pairwise(times))
+        if drops * 5 >= len(times) - 1 or len(set(times)) == 1:
+            return "per-step"
+        raise UnclearTimesError(
+            f"its {name!r} stays between {min(times):.6g} and {max(times):.6g} from row to row", _REMEDY
+        )
+    if not falls:
         return "total"
     if _fluctuate(times, falls):
         return "per-step" if "data_time" in map(plain, names) or _count_by_ones(found) else _ask(found, name, falls)
     if len(falls) * 5 > len(times) - 1 or found.positions is None:
         return _ask(found, name, falls)
     return "total"
+
+
+def _stay_narrow(found: Ordered, times: Sequence[Decimal]) -> bool:
+    """Whether the times of steps, one a row, stay close to a level far above zero.
+
+    A clock's times rise from near zero; those of single steps do not, but may happen to rise.
+    """
+    changes = sorted(abs(after - before) for before, after in pairwise(times))
+    if not changes or found.positions is None or max(times) >= _LONGEST_STEP_S or not _count_by_ones(found):
+        return False
+    return min(times) > _MOST_INTERVALS * changes[len(changes) // 2] and max(times) < 2 * min(times)
+
+
+_REMEDY = (
+    "say what it counts: --time-is total (from the beginning), per-step (seconds of one step) or per-row (seconds "
+    "since the row above); or leave it out with --no-seconds"
+)
 
 
 def _fluctuate(times: Sequence[Decimal], falls: Sequence[int]) -> bool:
@@ -153,20 +210,27 @@ def _fluctuate(times: Sequence[Decimal], falls: Sequence[int]) -> bool:
 
 
 def _count_by_ones(found: Ordered) -> bool:
-    return found.positions is None or all(after - before == 1 for before, after in pairwise(found.positions))
+    """Whether a row is a step, but for rows that may be missing."""
+    if found.positions is None:
+        return True
+    gaps = sorted(after - before for before, after in pairwise(found.positions))
+    return not gaps or gaps[len(gaps) // 2] == 1
 
 
 def _ask(found: Ordered, name: str, falls: Sequence[int]) -> str:
     before, after = found.rows[falls[0] - 1].line.number, found.rows[falls[0]].line.number
     raise UnclearTimesError(
         f"its {name!r} falls in {len(falls)} of {len(found.rows) - 1} places, first from line {before} to line {after}",
-        "say what it counts: --time-is total (from the beginning), per-step (seconds of one step) or per-row (seconds "
-        "since the row above); or leave it out with --no-seconds",
+        _REMEDY,
     )
 
 
-def _steps_of_each(found: Ordered, name: str, what: str) -> list[Decimal]:
-    """How many steps each row stands for."""
+def _steps_of_each(found: Ordered, name: str, what: str, *, given: bool) -> list[Decimal]:
+    """How many steps each row stands for.
+
+    Raises:
+        UnclearTimesError: steps are missing, and it is not `given` what times count.
+    """
     ones = [Decimal(1)] * len(found.rows)
     if what == "per-row":
         return ones
@@ -179,10 +243,17 @@ def _steps_of_each(found: Ordered, name: str, what: str) -> list[Decimal]:
             "say what it counts with --time-is per-row or total, or leave it out with --no-seconds",
         )
     positions = found.positions
-    if positions is None or _count_by_ones(found):
+    if positions is None or all(after - before == 1 for before, after in pairwise(positions)):
         return ones
     gaps = [Decimal(repr(after - before)) for before, after in pairwise(positions)]
     usual = sorted(gaps)[len(gaps) // 2]
+    missing = next((index for index, gap in enumerate(gaps, start=1) if gap > usual), None)
+    if missing is not None and not given:
+        above, below = (found.rows[index].line.number for index in (missing - 1, missing))
+        raise UnclearTimesError(
+            f"its {name!r} has to be added up, and steps are missing between line {above} and line {below}",
+            "give --time-is per-step to take them to be like the next one, or leave the times out with --no-seconds",
+        )
     first = Decimal(repr(positions[0]))
     return [first if 0 < first <= usual else usual, *gaps]
 
@@ -198,10 +269,14 @@ def join_times(found: Ordered, times: Sequence[Decimal], name: str) -> list[Deci
     usual = rises[len(rises) // 2] if rises else Decimal(0)
     begins, offset, seconds = dict(zip(found.begins, found.above, strict=True)), Decimal(0), list(times[:1])
     back: list[int] = []
+    guessed: list[int] = []
     for index in range(1, len(times)):
         gap = times[index] - times[index - 1]
         if index in begins:
-            offset = seconds[-1] - times[index] + _first_gap(times[index], begins[index], usual)
+            unseen = _unseen_steps(found, index) if _restarts(found, index, begins[index]) else Decimal(0)
+            if unseen:
+                guessed.append(found.rows[index].line.number)
+            offset = seconds[-1] - times[index] + _first_gap(times[index], begins[index], usual) + usual * unseen
         elif gap < 0:
             back.append(found.rows[index].line.number)
             offset += usual - gap
@@ -211,7 +286,23 @@ def join_times(found: Ordered, times: Sequence[Decimal], name: str) -> list[Deci
             f"its {name!r} steps back at line {', '.join(map(str, back[:6]))}: time goes on from there by "
             f"{usual:.6g} s, as usual between its rows"
         )
+    if guessed:
+        found.notes.append(
+            f"steps are missing above line {', '.join(map(str, guessed[:6]))}, where it was resumed: their time is "
+            "taken to be as usual"
+        )
     return seconds
+
+
+def _unseen_steps(found: Ordered, index: int) -> Decimal:
+    """How many rows are missing before a session whose clock begins anew, by the steps between rows."""
+    positions = found.positions
+    if positions is None:
+        return Decimal(0)
+    gaps = sorted(after - before for before, after in pairwise(positions))
+    usual = gaps[len(gaps) // 2]
+    missing = (positions[index] - positions[index - 1]) / usual - 1
+    return Decimal(int(missing)) if missing >= 1 else Decimal(0)
 
 
 def _first_gap(time: Decimal, above: Moment | None, usual: Decimal) -> Decimal:
