@@ -150,7 +150,7 @@ def _check_options(sources: list[SweepSource], logs: list[Path], options: Foreig
     if exported and (options.assignments or options.pattern or options.keys.given or options.origin):
         message = "is an export, whose trials have their parameters and losses"
         raise SpecError([f"{exported[0].path}: {message}; leave out --set, --pattern, --origin and the keys"])
-    if options.experiments and not any(source.format == "mlflow" for source in sources):
+    if options.experiments and not any(source.format.startswith("mlflow") for source in sources):
         raise SpecError(["--experiment: there is no MLflow store among the files; leave it out"])
     if name is not None and sources and (logs or len(sources) > 1):
         raise SpecError(["--name: is for one sweep, and there are several; import one file after the other"])

@@ -13,6 +13,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from torch.utils.tensorboard import SummaryWriter
 
 from sweeper.errors import DocumentError, LogFormatError
+from sweeper.interchange.event_files import EventWriter
 from sweeper.interchange.foreign import ForeignOptions
 from sweeper.interchange.logs.base import Keys
 from sweeper.interchange.sources import ImportedSweep, find_source, store_sweeps
@@ -102,3 +103,64 @@ def test_the_loss_must_be_chosen_where_it_has_no_usual_name(store: Store, folder
 def test_a_folder_without_events_is_none(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="folder without TensorBoard's event files"):
         find_source(tmp_path)
+
+
+def write(folder: Path, *sessions: list[tuple[int, float, float]], tag: str = "loss") -> None:
+    """A run of some sessions, each a file: step, seconds and loss of each scalar; a writer begins a second before."""
+    for number, points in enumerate(sessions):
+        path = folder / f"events.out.tfevents.{number:03}"
+        with EventWriter(path, 2e9 + points[0][1] - 1) as writer:
+            for step, seconds, loss in points:
+                writer.scalars(2e9 + seconds, step, {tag: loss})
+
+
+def curve_of(store: Store, imported: ImportedSweep) -> list[tuple[int, float, float]]:
+    (trial,) = store.trials.of(imported.restored.sweep_id)
+    return [(p.step, p.seconds, p.loss) for p in store.attempts.points(trial.id)]
+
+
+def test_a_restarted_run_goes_on_without_the_gap(store: Store, tmp_path: Path) -> None:
+    first = [(step, 10.0 * step, 4.0 - step) for step in (1, 2, 3)]
+    write(tmp_path / "runs", first, [(3, 5000.0, 1.5), (4, 5010.0, 0.5)])
+    imported = take(store, tmp_path / "runs")
+    # Step 2 ends 11 s after the first writer began; the second one began 1 s before its first point.
+    assert curve_of(store, imported) == [(1, 1.0, 3.0), (2, 11.0, 2.0), (3, 12.0, 1.5), (4, 22.0, 0.5)]
+    assert any("have the same steps again and replace" in note for note in imported.notes)
+
+
+def test_a_wall_clock_that_steps_back_is_ordered_by_step(store: Store, tmp_path: Path) -> None:
+    write(tmp_path / "runs", [(1, 10.0, 4.0), (2, 20.0, 3.0), (3, 15.0, 2.0), (4, 25.0, 1.0)])
+    imported = take(store, tmp_path / "runs")
+    assert curve_of(store, imported) == [(1, 1.0, 4.0), (2, 11.0, 3.0), (3, 21.0, 2.0), (4, 31.0, 1.0)]
+    assert any("steps back" in note for note in imported.notes)
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "cut within a length"])
+def test_a_damaged_file_says_where_it_breaks_off(store: Store, tmp_path: Path, damage: str) -> None:
+    write(tmp_path / "runs", [(step, 10.0 * step, 4.0 - step) for step in (1, 2, 3)])
+    (file,) = (tmp_path / "runs").iterdir()
+    data, record = bytearray(file.read_bytes()), (file.stat().st_size - 40) // 3
+    begin = len(data) - record
+    if damage == "changed":
+        data[begin + 20] ^= 0xFF
+    else:
+        del data[begin + (5 if damage == "cut within a length" else 20) :]
+    file.write_bytes(data)
+    imported = take(store, tmp_path / "runs")
+    (trial,) = store.trials.of(imported.restored.sweep_id)
+    assert trial.points in (1, 2)
+    assert f"{file.name} breaks off at byte " in trial.reason
+    assert any("breaks off at byte" in note for note in imported.notes)
+
+
+@pytest.mark.parametrize("below", ["", "lr=0.1/"])
+def test_a_writer_for_validation_is_the_trials_evaluation(store: Store, tmp_path: Path, below: str) -> None:
+    points = [(step, 10.0 * step, 4.0 - step) for step in (0, 1, 2)]
+    write(tmp_path / "runs" / below / "train", points, tag="epoch_loss")
+    write(tmp_path / "runs" / below / "validation", [(s, t + 1, 2 * loss) for s, t, loss in points], tag="epoch_loss")
+    imported = take(store, tmp_path / "runs")
+    assert [loss for _, _, loss in curve_of(store, imported)] == [4.0, 3.0, 2.0]
+    (trial,) = store.trials.of(imported.restored.sweep_id)
+    found = store.attempts.evaluations(trial.id)
+    assert [(one.step, one.loss) for one in found] == [(0, 8.0), (1, 6.0), (2, 4.0)]
+    assert all(math.isnan(one.accuracy) and one.images is None for one in found)

@@ -82,7 +82,7 @@ def test_an_experiment_is_a_sweep_and_a_run_a_trial(store: Store, recorded: Path
         (20, 2560, 2.0, 1.0),
         (30, 3840, 3.0, 0.5),
     ]
-    assert good.area_seconds == 2.25
+    assert good.area_seconds == 4.25  # from zero
     states = {name: trial.state for name, trial in trials.items()}
     assert states == {
         "good": TrialState.COMPLETED,
@@ -145,3 +145,30 @@ def test_a_refusal_says_what_there_is_and_stores_nothing(
     with pytest.raises(kind, match=words):
         take(store, recorded, **options)
     assert store.sweeps.all() == []
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Path:
+    """Runs whose time stamps or parameters are odd, beside a good one."""
+    mlflow = SqlAlchemyStore(f"sqlite:///{tmp_path / 'odd.db'}", str(tmp_path / "artifacts"))
+    experiment = mlflow.create_experiment("odd")
+    record(mlflow, experiment, "good", [2.0, 1.0], {"batch_size": "64"}, RunStatus.FINISHED)
+    record(mlflow, experiment, "auto", [2.0, 1.0], {"batch_size": "auto"}, RunStatus.FINISHED)
+    record(mlflow, experiment, "nobody", [2.0, 1.0], {"world_size": "0"}, RunStatus.FINISHED)
+    for name, moments in {"early": (1, 2), "at once": (BEGIN + 5000, BEGIN + 5000)}.items():
+        run = mlflow.create_run(experiment, "me", BEGIN, [], name).info.run_id
+        mlflow.log_batch(run, [Metric("loss", 2.0 - n, moment, n) for n, moment in enumerate(moments)], [], [])
+        mlflow.update_run_info(run, RunStatus.FINISHED, BEGIN + 10_000, name)
+    mlflow.engine.dispose()
+    return tmp_path / "odd.db"
+
+
+def test_odd_runs_do_not_refuse_an_experiment(store: Store, odd: Path) -> None:
+    (sweep,) = take(store, odd)
+    trials = {trial.reason.rpartition(": ")[2]: trial for trial in store.trials.of(sweep.restored.sweep_id)}
+    assert set(trials) == {"good", "auto", "early", "at once"}
+    assert trials["auto"].parameters["recorded_batch_size"] == "auto"
+    assert any("nobody" in note and "left out" in note for note in sweep.notes)
+    assert trials["early"].area_seconds is trials["at once"].area_seconds is None
+    assert trials["good"].area_seconds == 3.5
+    assert any("early: its time stamps lie before its beginning" in note for note in sweep.notes)

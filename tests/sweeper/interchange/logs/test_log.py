@@ -43,11 +43,18 @@ def test_steps_and_images_are_the_files(log: Path) -> None:
     assert found.notes == ()
 
 
-@pytest.mark.parametrize("second", ["10.5", "x", "", "1e300", "nan"])
+@pytest.mark.parametrize("second", ["10.5", "1e300"])
 def test_steps_that_do_not_rise_are_numbered_anew_and_said(log: Path, second: str) -> None:
     found = read(log, f"step,seconds,loss\n10,0.5,2.5\n{second},1,2\n")
     assert [point.step for point in found.points] == [1, 2]
     assert "numbered from 1" in found.notes[0]
+
+
+@pytest.mark.parametrize("second", ["x", "", "nan"])
+def test_a_line_without_a_step_is_lost_where_others_have_one(log: Path, second: str) -> None:
+    found = read(log, f"step,seconds,loss\n10,0.5,2.5\n{second},1,2\n30,1.5,1\n")
+    assert [point.step for point in found.points] == [10, 30]
+    assert [item.line.number for item in found.lost] == [3]
 
 
 def test_images_that_fall_are_left_out_and_said(log: Path) -> None:
