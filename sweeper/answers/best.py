@@ -9,6 +9,7 @@ from typing import Any
 
 from sweeper.answers.certainty import doubtful_trials, extremes_answer, separation_answer, setting_answer
 from sweeper.answers.cost import candidates_over, rate_for
+from sweeper.answers.imports import imported_from
 from sweeper.answers.sweeps import accuracies_of, heading
 from sweeper.errors import SpecError
 from sweeper.ranking import Candidate, Group, best_per_group
@@ -40,7 +41,7 @@ def best_answer(
     imported ones that are left out since nobody has said where their seconds begin. "in_doubt" has the pruned
     trials that might have won by what is asked for: the sweep's own axis, groups and threshold have stopped them, or a
     floor that losses have come below, or a pruner that looks at losses. "risk" is the chance that forecasts have cost a
-    winner all the same.
+    winner all the same. An imported winner has its "source", and what its curve "lacks".
 
     Raises:
         NotFoundError: see `Store.sweeps.find`.
@@ -62,6 +63,10 @@ def best_answer(
     settled = _is_asked_as_pruned(sweep, axis, names, limit) and _holds(sweep, groups) and _as_planned(trials, repeats)
     # By the exact bound nobody is in doubt, but for trials that were pruned when areas still began at the first point.
     exact = prune.method == "area" and not prune.floor and not gives_seeds(repeats)
+    answers = [_group(group, accuracies, repeats, settled=settled and not exact) for group in groups]
+    for one in answers:
+        if one["winner"]:
+            one["winner"].update(imported_from(store, sweep, one["winner"]["trial"]))
     return {
         **heading(sweep),
         "over": axis,
@@ -69,7 +74,7 @@ def best_answer(
         "risk": prune.risk if prune.method == "forecast" else 0.0,
         **extremes_answer(store, sweep, limit, rate, repeats, oversubscribed=oversubscribed),
         "unknown_origin": _of_unknown_origin(sweep, axis, trials),
-        "groups": [_group(group, accuracies, repeats, settled=settled and not exact) for group in groups],
+        "groups": answers,
     }
 
 

@@ -52,3 +52,13 @@ def learnt_nothing(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     parts += [f"{at_chance} stayed at chance"] if at_chance else []
     if parts:
         yield f"Of {sum(group['trials'] for group in groups)} trials {', '.join(parts)}."
+
+
+def lacking(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence on each winner of `best_answer` that was imported with points missing."""
+    return [
+        f"{words_of(group['group'])}: the winner's curve lacks points: {group['winner']['lacks']} "
+        f"({group['winner']['source']})."
+        for group in groups
+        if group["winner"] and group["winner"].get("lacks")
+    ]

@@ -50,6 +50,21 @@ def sweep_import_answer(imported: Sequence[ImportedSweep]) -> list[dict[str, Any
     ]
 
 
+def imported_from(store: Store, sweep: SweepRecord, trial_id: str) -> dict[str, Any]:
+    """{"source", "lacks"} of an imported trial: the file and run that it is from, and what its curve lacks, or None.
+
+    Empty for trials that were run here.
+    """
+    attempts = store.attempts.of(trial_id) if sweep.origin == "import" else []
+    if not attempts:
+        return {}
+    attempt = attempts[-1]
+    told = attempt.effective.get("import", {}) if attempt.effective else {}
+    lost, damage = told.get("lost_lines", 0), told.get("damage", "")
+    lacks = f"{lost} line{'s' if lost > 1 else ''} of its log could not be read" if lost else damage
+    return {"source": attempt.log.partition("; ")[0], "lacks": lacks or None}
+
+
 def _imported(sweep: SweepRecord, trial: TrialRecord, logged: LoggedTrial) -> dict[str, Any]:
     log, over = logged.log, "seconds" if logged.log.seconds else sweep.over
     over = "steps" if over == "seconds" and not log.seconds else over

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sweeper.answers.best import best_answer
-from sweeper.answers.certainty_words import interval_words, learnt_nothing, separation_lines, words_of
+from sweeper.answers.certainty_words import interval_words, lacking, learnt_nothing, separation_lines, words_of
 from sweeper.answers.numbers import dollars, measure, parameter
 from sweeper.answers.winners import winners_spec
 from sweeper.cli.printing import measures_of, print_table
@@ -119,8 +119,11 @@ def print_groups(answer: Mapping[str, Any]) -> None:
             f"{doubtful} pruned trial{'s' if doubtful > 1 else ''} might have won (--json names them): "
             "what they were stopped by is another axis, threshold, floor or grouping, or looks at losses only."
         )
-    for line in learnt_nothing(groups):
+    for line in [*learnt_nothing(groups), *lacking(groups)]:
         click.echo(line)
+    for group in groups:
+        if group["winner"] and group["winner"].get("source"):
+            click.echo(f"{words_of(group['group'])}: imported from {group['winner']['source']}.")
     if untimed := sum(group["oversubscribed"] for group in groups):
         click.echo(
             f"{untimed} oversubscribed trial{'s are' if untimed > 1 else ' is'} left out, whose ranks shared cores or "

@@ -115,10 +115,11 @@ def import_logs(
     """Import exported sweeps, other programs' runs, or loss logs.
 
     Each FILE is recognised by its content. An export (CSV, Parquet, JSON, TensorBoard, Optuna) becomes the sweep that
-    it was. An experiment in MLflow's SQLite store becomes a sweep, and so does a folder of TensorBoard's event files,
-    with a trial for each run. Any other file is a log, and all logs together are the trials of one sweep: `seconds
-    loss` on each line, CSV with a header, JSON lines, or `key = value` pairs. Lines without data are counted and
-    shown. Nothing is stored unless everything can be read.
+    it was. An experiment in MLflow's SQLite store or `mlruns` folder becomes a sweep, and so does a folder of
+    TensorBoard's event files, with a trial for each run. Any other file is a log, and all logs together are the trials
+    of one sweep: `seconds loss` on each line, CSV with a header, JSON or Python dictionaries, or `key = value` pairs,
+    plain or compressed. Sweeper says how it read units, resumed runs and lines that it could not use; it refuses a
+    file that may mean two things and names the option that decides. Nothing is stored unless everything can be read.
     """
     keys = Keys(loss=loss_key, seconds=seconds_key, step=step_key, images=images_key)
     log_options = LogOptions(keys, decimal, time_unit, time_is, sessions, no_seconds)
@@ -128,6 +129,10 @@ def import_logs(
     sources = [source for source in found.values() if source is not None]
     logs = [path for path, source in found.items() if source is None]
     _check_options(sources, logs, options, name)
+    if not logs and log_options != LogOptions(keys):
+        raise SpecError(
+            ["--no-seconds, --time-unit, --time-is, --decimal and --sessions: are for logs; leave them out"]
+        )
     trials, decided = read_trials(logs, assignments, pattern, _log_format(format_name), log_options, origin)
     with closing(open_store(store_url)) as store:
         answers = sweep_import_answer(store_sweeps(store, sources, options, name))

@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from sweeper.errors import DocumentError, SpecError
 from sweeper.interchange.foreign import RUNS_READERS, ForeignOptions
 from sweeper.interchange.formats import SWEEP_FORMATS, IncomingSweep, SweepFormat
+from sweeper.interchange.logs.text import packing_of, read_bytes
 from sweeper.spec.sweep_name import checked_name
 from sweeper.store import Store
 from sweeper.store.archives import Restored, restore
@@ -90,11 +92,29 @@ def find_source(path: Path, name: str | None = None) -> SweepSource | None:
     if path.is_dir():
         raise DocumentError(f"{path}: is a folder without TensorBoard's event files", "name a file, or another folder")
     beginning = _beginning(path)
+    _check_packed(path, beginning)
     for magic, what in _NOT_OURS.items():
         if beginning.startswith(magic):
             known = ", ".join([*SWEEP_FORMATS, *RUNS_READERS])
             raise DocumentError(f"{path}: is {what}", f"import one of {known}, or a log")
     return None
+
+
+def _check_packed(path: Path, beginning: bytes) -> None:
+    """Refuse a compressed file that is no log.
+
+    Raises:
+        DocumentError: it holds an export, or other runs.
+    """
+    if packing_of(beginning) is None:
+        return
+    with TemporaryDirectory() as folder:
+        unpacked = Path(folder) / path.stem
+        unpacked.write_bytes(read_bytes(path))
+        readers = (*SWEEP_FORMATS.values(), *RUNS_READERS.values())
+        found = next((one.name for one in readers if one.recognizes(unpacked)), None)
+    if found is not None:
+        raise DocumentError(f"{path}: is a compressed file of the format {found}", "unpack it, and import that")
 
 
 def store_sweeps(

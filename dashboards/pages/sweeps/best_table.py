@@ -7,7 +7,7 @@ from typing import Any
 
 from dashboards.pages.rendering import measure_words, parameters_words
 from dashboards.pages.sweeps.leaders import group_words
-from sweeper.answers.certainty_words import interval_words, learnt_nothing, separation_lines
+from sweeper.answers.certainty_words import interval_words, lacking, learnt_nothing, separation_lines
 from sweeper.answers.numbers import dollars
 
 _MOST_GROUPS = 200
@@ -59,6 +59,7 @@ def _notes(answer: Mapping[str, Any], groups: list[Mapping[str, Any]]) -> list[s
             "floor or grouping, or by losses only."
         )
     notes += learnt_nothing(groups)
+    notes += lacking(groups)
     if untimed := sum(group["oversubscribed"] for group in groups):
         notes.append(f"{untimed} oversubscribed left out, whose ranks shared cores or GPUs.")
     if unknown := answer["unknown_origin"]:

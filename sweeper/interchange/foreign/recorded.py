@@ -177,6 +177,8 @@ class _Trial:
         self.account.last_only.update(dict.fromkeys(rest))
         last = {name: _json_number(values[-1].value) for name, values in rest.items() if values}
         effective = {**run.told, **({"metrics": last} if last else {}), **self.origin.told(written)}
+        if run.damage:
+            effective["import"] = {**effective.get("import", {}), "damage": run.damage}
         return self._trial(parameters, points, evaluations, effective)
 
     def _recorded(self) -> dict[str, Any]:

@@ -145,3 +145,48 @@ def test_the_published_log_keeps_its_figures_through_the_store(
     log = Path(folder) / "loss-logs" / "cifar10-k80-key-values.txt"
     _, out, _ = run(capsys, log, "--loss-key", "Actual Loss", "--origin", "first", "--store", store_url)
     assert "3000 points (key-value), minimum loss 2.029640, area 3.470216 (loss x seconds)" in out
+
+
+def test_a_curve_that_lost_points_says_so_where_it_wins(
+    capsys: pytest.CaptureFixture[str], logs: list[Path], store_url: str
+) -> None:
+    run(capsys, *logs, "--store", store_url)
+    with pytest.raises(SystemExit):
+        main(["best", "latest", "--store", store_url])
+    out = capsys.readouterr().out
+    assert f"workers 1: the winner's curve lacks points: 1 line of its log could not be read ({logs[0]})." in out
+    (trial, _) = open_store(store_url).trials.of(open_store(store_url).sweeps.all()[0].id)
+    assert trial.reason == f"imported from {logs[0]}; 1 of its lines could not be read"
+
+
+def test_logs_without_seconds_are_ranked_over_steps(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, store_url: str
+) -> None:
+    for number, loss in enumerate((2.0, 1.0)):
+        (tmp_path / f"run{number}.csv").write_text(f"epoch,loss,val_loss\n1,{loss},9\n2,{loss / 2},9\n")
+    code, out, _ = run(capsys, *sorted(tmp_path.glob("run*.csv")), "--store", store_url)
+    assert code == 0
+    assert "area 1.750000 (loss x steps)" in out
+    store = open_store(store_url)
+    (sweep,) = store.sweeps.all()
+    assert sweep.over == "steps"
+    assert [trial.area_seconds for trial in store.trials.of(sweep.id)] == [None, None]
+    assert [trial.seconds for trial in store.trials.of(sweep.id)] == [None, None]
+    with pytest.raises(SystemExit) as exit_:
+        main(["best", "latest", "--store", store_url, "--json"])
+    assert not exit_.value.code
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    assert group["winner"]["area"] == 1.75
+
+
+def test_runs_of_one_chart_are_told_apart(capsys: pytest.CaptureFixture[str], tmp_path: Path, store_url: str) -> None:
+    chart = tmp_path / "chart.csv"
+    chart.write_text('"Step","lr=0.1,bs=32 - loss","lr=0.2,bs=32 - loss"\n"1","2.5","2.25"\n"2","1.5","1.25"\n')
+    run(capsys, chart, "--store", store_url)
+    store = open_store(store_url)
+    trials = store.trials.of(store.sweeps.all()[0].id)
+    assert [trial.parameters["learning_rate"] for trial in trials] == [0.1, 0.2]
+    chart.write_text('"Step","sun - loss","lake - loss"\n"1","2.5","2.25"\n"2","1.5","1.25"\n')
+    run(capsys, chart, "--store", store_url)
+    trials = store.trials.of(store.sweeps.all()[0].id)
+    assert [trial.parameters["run"] for trial in trials] == ["sun", "lake"]

@@ -60,11 +60,11 @@ def recorded(tmp_path: Path) -> Path:
     return folder
 
 
-def take(store: Store, path: Path, **options: tuple[str, ...]) -> list[ImportedSweep]:
+def take(store: Store, path: Path, experiments: tuple[str, ...] = ()) -> list[ImportedSweep]:
     source = find_source(path)
     assert source is not None
     assert (source.format, source.exported) == ("mlflow-files", False)
-    return store_sweeps(store, [source], ForeignOptions(**options))
+    return store_sweeps(store, [source], ForeignOptions(experiments=experiments))
 
 
 @pytest.mark.parametrize("place", ["", "7"])
