@@ -111,8 +111,8 @@ def _check_packed(path: Path, beginning: bytes) -> None:
     with TemporaryDirectory() as folder:
         unpacked = Path(folder) / path.stem
         unpacked.write_bytes(read_bytes(path))
-        readers = (*SWEEP_FORMATS.values(), *RUNS_READERS.values())
-        found = next((one.name for one in readers if one.recognizes(unpacked)), None)
+        found = next((one.name for one in SWEEP_FORMATS.values() if one.recognizes(unpacked)), None)
+        found = found or next((one.name for one in RUNS_READERS.values() if one.recognizes(unpacked)), None)
     if found is not None:
         raise DocumentError(f"{path}: is a compressed file of the format {found}", "unpack it, and import that")
 

@@ -10,7 +10,7 @@ from sweeper.interchange.logs.base import Keys
 
 _EVALUATION = ("val", "valid", "validation", "validate", "test", "testing", "eval", "evaluation", "dev", "holdout")
 _TRAINING = ("train", "training", "tr", "trn")
-_STATISTICS = ("min", "max", "std", "stddev", "stderr", "var", "median", "best", "count")
+_STATISTICS = ("min", "max", "std", "stddev", "stderr", "var", "median", "best", "count", "scale", "weight")
 _STEPS = ("step", "iteration", "iter", "it", "batch", "update")
 
 # Usual names in the order of preference, as `plain` writes them.
@@ -20,6 +20,7 @@ USUAL_NAMES: dict[str, tuple[str, ...]] = {
         *("train_time", "training_time", "time", "sec", "secs", "cumulative_time", "runtime", "duration"),
         *("relative_time", "relative_time_process", "time_time_elapsed", "zeit", "sekunden"),
         *("timestamp", "wall_time", "walltime", "relative_time_wall", "datetime", "date", "date_time"),
+        "elapsed_time_per_iteration",
         *(f"{of}_time" for of in ("epoch", *_STEPS)),
         *(f"time_{per}{of}" for of in ("epoch", *_STEPS) for per in ("per_", "", "this_")),
         *(
@@ -35,14 +36,23 @@ USUAL_NAMES: dict[str, tuple[str, ...]] = {
         *("train_loss_step", "training_loss_step", "loss_step", "batch_loss", "train_batch_loss", "step_loss"),
         *("train_loss_epoch", "training_loss_epoch", "loss_epoch", "epoch_loss", "train_epoch_loss"),
         *("mean_loss", "avg_loss", "average_loss", "loss_avg", "loss_mean", "train_avg_loss", "running_loss"),
-        *("total_loss", "train_total_loss", "loss_total", "train_loss_total", "verlust"),
+        *("total_loss", "train_total_loss", "loss_total", "train_loss_total", "lm_loss", "verlust"),
     ),
     "step": (
         *("step", "steps", "global_step", "trainer_global_step", "train_global_step", "iteration", "iterations"),
         *("iter", "iters", "it", "training_iteration", "num_steps", "update", "updates", "schritt"),
     ),
     "epoch": ("epoch", "epochs", "train_epoch", "trainer_epoch", "ep", "epoche"),
-    "images": ("images", "images_seen", "samples", "samples_seen", "examples", "examples_seen", "num_samples"),
+    "images": (
+        "images",
+        "images_seen",
+        "samples",
+        "samples_seen",
+        "examples",
+        "examples_seen",
+        "num_samples",
+        "consumed_samples",
+    ),
 }
 _UNIT_OF_NAME = re.compile(r"(.+?)_(ns|us|µs|ms|milliseconds|millis|s|sec|secs|seconds|min|mins|minutes|h|hrs|hours)$")
 _ONLY_UNIT = {"ms": "ms", "milliseconds": "ms", "millis": "ms", "minutes": "min", "hours": "h", "ns": "ns"}
@@ -86,13 +96,18 @@ def find_curve_columns(names: Iterable[str], keys: Keys, *, without_seconds: boo
     """The names of the roles, or None where there is none for the loss."""
     known = list(names)
     loss = find_name("loss", known, keys.loss)
-    if loss is None and keys.loss is None and {*map(plain, known)} == {"wall_time", "step", "value"}:
-        loss = find_name("loss", known, "value")  # a chart that TensorBoard has saved
+    if loss is None and keys.loss is None and _is_saved_chart({*map(plain, known)}):
+        loss = find_name("loss", known, "value")
     if loss is None:
         return None
     seconds = None if without_seconds else find_name("seconds", known, keys.seconds)
     step, images = find_name("step", known, keys.step), find_name("images", known, keys.images)
     return CurveColumns(loss, seconds, step, find_name("epoch", known), images)
+
+
+def _is_saved_chart(names: set[str]) -> bool:
+    """Whether these are the columns of one metric's values, as TensorBoard and Neptune save them."""
+    return "value" in names and names <= {"value", "step", "wall_time", "timestamp", "x", "index", ""}
 
 
 def unit_of_name(name: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sweeper.interchange.logs.base import Entry, Keys, Line, Table
@@ -27,7 +27,17 @@ _SIGN = re.compile(r"\s*(?:=|:(?!:))")
 _BEFORE_KEY = re.compile(r"(?:.*(?:[,;|\t\])}>:]|\s-\s))?")
 _BROKEN_OBJECT = re.compile(r"\s*\{\s*['\"][^}]*$")
 _LEADING_DATE = re.compile(rf"\s*\[?\s*({_DATE})")
-_COUNT = re.compile(r"\b(epoch|step|iteration|iter)\s*[\[(#]?\s*(\d+)(?:\s*/\s*\d+)?(?=[\s,;:|)\]]|$)", re.IGNORECASE)
+# `Epoch [1/10]`, `Step [100/600]`, `Iteration 100,`, and `Epoch: [0][ 50/5005]`, whose second number is the step.
+_COUNT = re.compile(
+    r"\b(?P<name>epoch|step|iteration|iter)\s*(?:[\[(#]|:\s*\[)?\s*(?P<number>\d+)(?:\s*/\s*\d+)?(?=[\s,;:|)\]]|$)"
+    r"(?:\]\s*\[\s*(?P<step>\d+)\s*/\s*\d+\])?",
+    re.IGNORECASE,
+)
+# `loss 2.3026` without a sign between the two.
+_WORDS = re.compile(
+    rf"(?<![\w/-])(?P<key>(?:[A-Za-z]+[ _])?loss|time|elapsed)\s+(?P<value>{_AMOUNT}(?:\ ?{_UNIT})?){_END}",
+    re.IGNORECASE,
+)
 _MORE_DIGITS = re.compile(r"(?:[ \u00a0\u2009\u202f]\d{3})+(?:[.,]\d+)?(?=[\s,;|)\]}]|$)")
 
 
@@ -54,7 +64,7 @@ def _cut_short(entries: list[Entry]) -> tuple[Entry, ...]:
     usual = shapes.most_common(1)[0][0] if shapes else ()
     for index, entry in enumerate(entries):
         names = tuple(entry.values or ())
-        if names and len(names) < len(usual) and names == usual[: len(names)] and shapes[names] * 3 <= shapes[usual]:
+        if names and len(names) < len(usual) and names == usual[: len(names)] and shapes[names] * 2 <= shapes[usual]:
             entries[index] = replace(entry, cut=names[-1])
     return tuple(entries)
 
@@ -67,19 +77,31 @@ def _entry(line: Line) -> Entry:
     if _BROKEN_OBJECT.match(text):
         return Entry(line, None, "is an object that breaks off", lost=True)
     pairs = list(_pairs(text))
-    if not pairs:
-        return Entry(line, None, "has no `key = value`")
     for prefix, key, value, _ in pairs:
         if is_of_evaluation(prefix):
             return Entry(line, None, "is of validation or test")
         values.setdefault(key, value)
-    for count in _COUNT.finditer(text):  # `Epoch [1/10], Step [100/600]` or `Iteration 100, loss = 0.5`
-        values.setdefault(count[1].lower(), count[2])
+    values.update(_unsigned(text, values))
+    if not values:
+        return Entry(line, None, "has no `key = value`")
     if date:
         values.setdefault(LINE_TIME, date[1])
-    _, last, _, end = pairs[-1]
+    last, end = (pairs[-1][1], pairs[-1][3]) if pairs else (next(reversed(values)), len(text))
     at_end = not line.ended and not text[end:].strip(" ,.") and text[-1:] not in ("'", '"')
     return Entry(line, values, cut=last if at_end else None)
+
+
+def _unsigned(text: str, values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Counts, and a loss and a time, that stand behind their names without a sign."""
+    known = {key.lower() for key in values}
+    for count in _COUNT.finditer(text):
+        if count["name"].lower() not in known:
+            yield count["name"].lower(), count["number"]
+        if count["step"] and "step" not in known:
+            yield "step", count["step"]
+    for found in _WORDS.finditer(text):
+        if found["key"].lower() not in known:
+            yield found["key"].lower(), found["value"]
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str, str, int]]:

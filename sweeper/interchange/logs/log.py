@@ -136,7 +136,8 @@ def _curve(base: LossLog, ordered: Ordered, columns: CurveColumns, reading: Read
     if columns.seconds is not None:
         seconds, summed = accumulate(ordered, columns.seconds, replace(reading, ignored=base.ignored), options)
     points, notes = curve_points(ordered.rows, list(map(float, seconds)) or None, ordered.positions)
-    if columns.step is None and columns.epoch is not None and ordered.positions is not None:
+    whole = [point.step for point in points] == ordered.positions
+    if columns.step is None and columns.epoch is not None and whole:
         notes.append(f"its steps are its {columns.epoch!r}")
     if reading.style is not None and reading.style.decimal == "," and options.decimal is None:
         notes.append(f"its numbers have decimal commas, such as {reading.evidence.comma}")

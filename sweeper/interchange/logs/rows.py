@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -27,6 +27,7 @@ from sweeper.interchange.numbers import (
 )
 
 T = TypeVar("T")
+_FEW = 8  # numbers that may have as many digits as each other by chance
 _LETTERS = " /µμabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # of units
 
 
@@ -85,23 +86,7 @@ def rows_of(table: Table, options: LogOptions) -> Reading:
             rows.append(row)
         else:
             ignored.append(row)
-    rows, unplaced = _placed(rows, columns)
-    if unplaced:
-        ignored = sorted([*ignored, *unplaced], key=lambda item: item.line.number)
     return Reading(tuple(rows), tuple(ignored), table.names, columns, style, evidence)
-
-
-def _placed(rows: list[Row], columns: CurveColumns) -> tuple[list[Row], list[Ignored]]:
-    """The rows that have a step where most have one, and those that lack it."""
-    name = columns.step or columns.epoch
-    steps = [row.step if columns.step else row.epoch for row in rows]
-    known = [step is not None and math.isfinite(step) for step in steps]
-    if name is None or all(known) or 2 * sum(known) < len(rows):
-        return rows, []
-    lost = [
-        Ignored(row.line, f"has no {name!r}", lost=True) for row, placed in zip(rows, known, strict=True) if not placed
-    ]
-    return [row for row, placed in zip(rows, known, strict=True) if placed], lost
 
 
 def _columns(table: Table, options: LogOptions) -> CurveColumns | None:
@@ -111,19 +96,23 @@ def _columns(table: Table, options: LogOptions) -> CurveColumns | None:
     for names in dict.fromkeys(tuple(_filled(entry.values)) for entry in table.entries if entry.values):
         found = find_curve_columns(names, keys, without_seconds=without)
         if found and (found.seconds or without):
-            return _completed(found, table.names, keys)
+            return _completed(found, table, keys)
         first = first or found
     if first is None or (keys.seconds is not None and not without):
         return None
-    return _completed(first, table.names, keys)
+    return _completed(first, table, keys)
 
 
 def _filled(values: Mapping[str, object]) -> Iterator[str]:
     return (name for name, value in values.items() if value not in ("", None))
 
 
-def _completed(columns: CurveColumns, names: Iterable[str], keys: Keys) -> CurveColumns:
-    whole = find_curve_columns([*names], Keys(columns.loss, columns.seconds, keys.step, keys.images))
+def _completed(columns: CurveColumns, table: Table, keys: Keys) -> CurveColumns:
+    """The same loss and seconds, with what counts steps and images in any line that has these."""
+    needed = {columns.loss, columns.seconds} - {None}
+    own = (entry.values for entry in table.entries if entry.values and needed <= entry.values.keys())
+    names = dict.fromkeys(name for values in own for name in values)
+    whole = find_curve_columns(names, Keys(columns.loss, columns.seconds, keys.step, keys.images))
     if whole is None:
         return columns
     return CurveColumns(columns.loss, columns.seconds, whole.step, whole.epoch, whole.images)
@@ -145,6 +134,11 @@ class _RowReader:
         self._entries, self._columns, self._style = table.entries, columns, style
         self._phase = find_phase(table.names)
         self._roles = {name for name in vars(columns).values() if name is not None}
+        rows = [entry.values for entry in table.entries if entry.values and columns.loss in entry.values]
+        self._width = max(map(len, rows), default=0)
+        self._step = columns.step or columns.epoch
+        placed = sum(_is_finite(values.get(self._step), style) for values in rows if self._step)
+        self._placed = self._step is not None and 2 * placed >= len(rows)
 
     def row(self, entry: Entry) -> Row | Ignored:
         """The row of an entry, or why it has none."""
@@ -161,6 +155,9 @@ class _RowReader:
         if cut is not None:
             end = "" if entry.line.ended else ": the file ends without a line end"
             return Ignored(entry.line, f"may be cut off in the middle of {cut!r}{end}", lost=True)
+        if self._placed and self._step and not _is_finite(values.get(self._step), self._style):
+            lost = self._step in values or len(values) >= min(self._width, 3)
+            return Ignored(entry.line, f"has no {self._step!r} as the others have", lost)
         try:
             return self._parsed(entry.line, values, entry.part)
         except ValueError as error:
@@ -184,7 +181,7 @@ class _RowReader:
             str(one.values[name]) for one in self._entries if one.values and name in one.values and one is not entry
         ]
         digits = {_digits(other) for other in others}
-        return entry.cut != name or len(others) < 2 or digits != {_digits(value)} or _digits(value) < 1
+        return entry.cut != name or len(others) < _FEW or digits != {_digits(value)} or _digits(value) < 1
 
     def _parsed(self, line: Line, values: Mapping[str, object], part: int) -> Row:
         columns, style = self._columns, self._style
@@ -199,6 +196,11 @@ class _RowReader:
             for name in (columns.step, columns.epoch, columns.images)
         )
         return Row(line, loss, time, step, epoch, images, part)
+
+
+def _is_finite(value: object, style: NumberStyle) -> bool:
+    number = parse_optional(value, style)
+    return number is not None and math.isfinite(number)
 
 
 def _digits(text: str) -> int:

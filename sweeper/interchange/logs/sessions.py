@@ -127,7 +127,7 @@ def _positions(rows: Sequence[Row]) -> list[float] | None:
 def _told_apart(values: list[float]) -> list[float] | None:
     """The values, unless many neighbours have the same one."""
     same = sum(before == after for before, after in pairwise(values))
-    return values if same <= max(1, len(values) // 10) else None
+    return values if not same or (len(values) > 4 and same <= max(1, len(values) // 10)) else None
 
 
 def _within_epochs(steps: list[float], epochs: list[float | None]) -> list[float] | None:

@@ -48,6 +48,8 @@ def read_bytes(path: Path) -> bytes:
         raise LogFormatError(f"{path}: cannot be read ({error.strerror})", "give the path of a log file") from None
     for magic, what in _ARCHIVES.items():
         if data.startswith(magic):
+            if path.suffix.lower() in (".xlsx", ".ods"):
+                raise LogFormatError(f"{path}: is a spreadsheet", "save it as CSV, and import that")
             raise LogFormatError(f"{path}: is {what}", "unpack it, and import the files in it")
     unpack = packing_of(data)
     if unpack is None:

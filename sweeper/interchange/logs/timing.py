@@ -160,15 +160,14 @@ def _what_they_are(
     kind = found.rows[0].time.kind if found.rows[0].time else TimeKind.NUMBER
     if options.time_is or kind in (TimeKind.DATE, TimeKind.ZONED):
         return options.time_is if options.time_is and kind not in (TimeKind.DATE, TimeKind.ZONED) else "total"
-    if kind is TimeKind.RATE or per_what(name):
+    if kind is TimeKind.RATE or per_what(name) or (plain(name) == "time" and "data_time" in map(plain, names)):
         return "per-step"
     begins = set(found.begins)
     falls = [index for index in range(1, len(times)) if times[index] < times[index - 1] and index not in begins]
     if is_total(name):
         return "total"
     if _stay_narrow(found, times):
-        drops = sum(after < before for before, after in pairwise(times))
-        if drops * 5 >= len(times) - 1 or len(set(times)) == 1:
+        if any(after < before for before, after in pairwise(times)) or len(set(times)) == 1:
             return "per-step"
         raise UnclearTimesError(
             f"its {name!r} stays between {min(times):.6g} and {max(times):.6g} from row to row", _REMEDY
@@ -176,7 +175,7 @@ def _what_they_are(
     if not falls:
         return "total"
     if _fluctuate(times, falls):
-        return "per-step" if "data_time" in map(plain, names) or _count_by_ones(found) else _ask(found, name, falls)
+        return "per-step" if _count_by_ones(found) else _ask(found, name, falls)
     if len(falls) * 5 > len(times) - 1 or found.positions is None:
         return _ask(found, name, falls)
     return "total"
@@ -214,7 +213,7 @@ def _count_by_ones(found: Ordered) -> bool:
     if found.positions is None:
         return True
     gaps = sorted(after - before for before, after in pairwise(found.positions))
-    return not gaps or gaps[len(gaps) // 2] == 1
+    return not gaps or gaps[(len(gaps) - 1) // 2] == 1
 
 
 def _ask(found: Ordered, name: str, falls: Sequence[int]) -> str:

@@ -246,7 +246,8 @@ def damage(draw: st.DrawFn, log: GeneratedLog, lines: list[str]) -> GeneratedLog
     """The log whole, cut off at any byte, or with a line that was garbled."""
     kinds = ["whole", "whole", "carriage returns"]
     if not log.replaces:  # else a line of an earlier session may rightly stand for one that was lost
-        kinds += ["cut", "garbled", "no line end"]
+        kinds += ["cut", "no line end"]
+        kinds += ["garbled"] if len(log.lines) > 3 else []  # what is usual shows in a few lines only
     kind = draw(st.sampled_from(kinds))
     log.what += f", {kind}"
     if kind == "carriage returns":
