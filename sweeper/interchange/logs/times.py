@@ -43,6 +43,7 @@ class TimeKind(Enum):
     AMOUNT = "an amount with its unit"
     CLOCK = "hours, minutes and seconds"
     DATE = "a date"
+    DAY = "a date without a time of day"
     ZONED = "a date with its time zone"
     RATE = "seconds of each step"
 
@@ -57,7 +58,7 @@ class Moment:
     @property
     def absolute(self) -> bool:
         """Whether it is a point in time rather than a duration."""
-        return self.kind in (TimeKind.DATE, TimeKind.ZONED)
+        return self.kind in (TimeKind.DATE, TimeKind.DAY, TimeKind.ZONED)
 
 
 def parse_time(value: object, style: NumberStyle = PLAIN) -> Moment:
@@ -97,7 +98,7 @@ def _date(text: str) -> Moment:
         found = datetime.fromisoformat(text.replace("/", "-"))
     except ValueError:
         raise ValueError(f"{shorten(text)} is not a date") from None
-    kind = TimeKind.DATE if found.tzinfo is None else TimeKind.ZONED
+    kind = TimeKind.DAY if ":" not in text else TimeKind.DATE if found.tzinfo is None else TimeKind.ZONED
     since: timedelta = (found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo else found) - _EPOCH
     return Moment(Decimal(since // timedelta(microseconds=1)) / 1_000_000, kind)
 

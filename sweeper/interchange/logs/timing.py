@@ -140,11 +140,28 @@ def _check_lost(
             for index in range(1, len(times))
             if times[index] - times[index - 1] < gaps[len(gaps) // 2] / 2
         ]
+        _check_stopped(found, times, name)
     for item in ignored:
         if item.lost and any(min(span) < item.line.number < max(span) for span in spans):
             raise UnclearTimesError(
                 f"its {name!r} has to be added up, and line {item.line.number} is missing in the sum: it {item.reason}",
                 "correct the line, or leave the times out with --no-seconds",
+            )
+
+
+def _check_stopped(found: Ordered, times: Sequence[Decimal], name: str) -> None:
+    """Refuse a clock that stands still while steps are missing: a session may have begun there."""
+    positions = found.positions
+    if positions is None or len(positions) < 3:
+        return
+    gaps = [after - before for before, after in pairwise(positions)]
+    usual = sorted(gaps)[(len(gaps) - 1) // 2]
+    for index, gap in enumerate(gaps, start=1):
+        if gap > usual and times[index] == times[index - 1] and index not in found.begins:
+            above, below = found.rows[index - 1].line.number, found.rows[index].line.number
+            raise UnclearTimesError(
+                f"its {name!r} stands still between line {above} and line {below}, where steps are missing",
+                "correct the lines between, or leave the times out with --no-seconds",
             )
 
 
@@ -158,8 +175,9 @@ def _what_they_are(
 ) -> str:
     """What times count: "total", from a beginning on; "per-step"; "per-row", since the row before."""
     kind = found.rows[0].time.kind if found.rows[0].time else TimeKind.NUMBER
-    if options.time_is or kind in (TimeKind.DATE, TimeKind.ZONED):
-        return options.time_is if options.time_is and kind not in (TimeKind.DATE, TimeKind.ZONED) else "total"
+    absolute = kind in (TimeKind.DATE, TimeKind.DAY, TimeKind.ZONED)
+    if options.time_is or absolute:
+        return options.time_is if options.time_is and not absolute else "total"
     if kind is TimeKind.RATE or per_what(name) or (plain(name) == "time" and "data_time" in map(plain, names)):
         return "per-step"
     begins = set(found.begins)
