@@ -22,7 +22,7 @@ from sweeper.options import (
     store_option,
     threshold_option,
 )
-from sweeper.store import Store, open_store
+from sweeper.store import Store, read_store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -81,7 +81,7 @@ def _plot(
 
     if output is not None:
         format_of(output)
-    with closing(open_store(store_url, create=False)) as store:
+    with closing(read_store(store_url)) as store:
         record = store.sweeps.find(sweep)
         differences = [] if first is None else spec_differences(store.sweeps.find(first), record)
         if not as_json:

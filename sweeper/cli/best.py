@@ -25,7 +25,7 @@ from sweeper.options import (
     threshold_option,
 )
 from sweeper.spec.file import spec_text
-from sweeper.store.store import open_store
+from sweeper.store import read_store
 
 
 @click.command()
@@ -72,7 +72,7 @@ def best(
             answer = client.best(client.find(sweep)["sweep"], **choices, dollars_per_worker_hour=rate)
             written = client.status(answer["sweep"])["spec"] if as_spec else None
     else:
-        with closing(open_store(store_url, create=False)) as store:
+        with closing(read_store(store_url)) as store:
             answer = best_answer(store, sweep, names, threshold, over, oversubscribed=oversubscribed, rate=rate)
             written = store.sweeps.find(answer["sweep"]).spec.written if as_spec else None
     if as_spec:

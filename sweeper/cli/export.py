@@ -9,8 +9,8 @@ import click
 from sweeper.interchange.exporting import export_format, write_export
 from sweeper.interchange.formats import SWEEP_FORMATS
 from sweeper.options import json_option, print_json, store_option
+from sweeper.store import read_store
 from sweeper.store.archives import read_archive
-from sweeper.store.store import open_store
 
 
 @click.command()
@@ -40,7 +40,7 @@ def export(sweep: str, target: str, format_name: str | None, store_url: str, as_
     sweep.
     """
     file_format = export_format(target, format_name)
-    with closing(open_store(store_url, create=False)) as store:
+    with closing(read_store(store_url)) as store:
         archive = read_archive(store, store.sweeps.find(sweep).id)
         path = write_export(archive, file_format, target)
     count = len(archive.trials)

@@ -35,6 +35,7 @@ COMMANDS = {
     "delete": "sweeper.cli.stop:delete",
     "import": "sweeper.cli.import_logs:import_logs",
     "export": "sweeper.cli.export:export",
+    "upgrade": "sweeper.cli.upgrade:upgrade",
     "doctor": "sweeper.cli.doctor:doctor",
 }
 PLUGINS = "sweeper.commands"
