@@ -14,6 +14,7 @@ import click
 from sweeper.errors import UsageError
 from sweeper.gangs import EXECUTORS
 from sweeper.options import store_option
+from sweeper.streams import losses_ignored
 
 _GRACE_S = 3  # for answers that are on their way when the server ends
 
@@ -95,7 +96,7 @@ def serve(
     settings = settings_for(host, names, read_tokens(token_file), secure=behind_proxy)
     policy = Policy(executor, ray_address, oversubscribe, allow_commands)
     opened = read_store if look_only else open_store
-    with closing(_listen(host, port)) as listener, closing(opened(store_url)) as store:
+    with losses_ignored(), closing(_listen(host, port)) as listener, closing(opened(store_url)) as store:
         runner = None if look_only else Runner(store, store_url, policy)
         shown = f"[{host}]" if ":" in host else host
         click.echo(f"serving {store.name} at http://{shown}:{listener.getsockname()[1]}", err=True)

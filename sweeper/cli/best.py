@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
@@ -26,6 +27,7 @@ from sweeper.options import (
 )
 from sweeper.spec.file import spec_text
 from sweeper.store import read_store
+from sweeper.streams import can_show
 
 
 @click.command()
@@ -77,7 +79,10 @@ def best(
             written = store.sweeps.find(answer["sweep"]).spec.written if as_spec else None
     if as_spec:
         winners = winners_spec(written, answer)
-        click.echo(json.dumps(winners, indent=2) if as_json else spec_text(winners), nl=as_json)
+        text = spec_text(winners)
+        if not can_show(text, sys.stdout):
+            text = spec_text(winners, only_ascii=True)
+        click.echo(json.dumps(winners, indent=2) if as_json else text, nl=as_json)
         for group in answer["groups"]:
             if not group["winner"]:
                 click.echo(f"{words_of(group['group'])}: none qualified, and none is in the spec", err=True)

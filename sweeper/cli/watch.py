@@ -60,7 +60,8 @@ def _show(sweep: dict[str, Any], changes: Iterator[dict[str, Any]], as_json: boo
     """Write each change; the last of them."""
     console = Console(stderr=True)
     heading, last = f"{sweep['name']} ({sweep['sweep']})", {}
-    with console.status("", spinner="dots") as status:
+    spinner = "dots" if console.encoding.startswith("utf") else "line"
+    with console.status("", spinner=spinner) as status:
         shown = ""
         for last in changes:
             line = f"{heading}: {progress_line(last)}"
