@@ -15,6 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from sweeper.output_file import OutputPlace, write_output
+
 
 def hardware() -> str:
     """Processor and the cores that this process may use."""
@@ -119,6 +121,7 @@ def report(rows: Iterable[Row], file: Path | None) -> None:
     columns = (f"{'name':<{_NAME_WIDTH}}", f"{'value':>10}", f"{'unit':<14}", f"{'baseline':<24}", f"{'its value':>10}")
     sys.stdout.write("  ".join((*columns, f"{'ratio':>7}", f"{'n':>4}", f"{'spread':>7}")) + "\n")
     written: list[dict[str, Any]] = []
+    place = OutputPlace.of(file) if file else None
     for row in rows:
         other = "" if row.baseline_value is None else _shown(row.baseline_value)
         ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
@@ -128,10 +131,15 @@ def report(rows: Iterable[Row], file: Path | None) -> None:
         )
         sys.stdout.flush()
         written.append(asdict(row))
-        if file:
-            partial = file.with_name(f".{file.name}.partial")
-            partial.write_text(json.dumps(written, indent=2) + "\n")
-            os.replace(partial, file)
+        if place and not place.is_stream:
+            _write(written, place)
+    if place and place.is_stream:
+        _write(written, place)
+
+
+def _write(rows: Sequence[dict[str, Any]], place: OutputPlace) -> None:
+    text = json.dumps(rows, indent=2) + "\n"
+    write_output(place, lambda path: path.write_text(text))
 
 
 def _shown(value: float) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dashboards.figures import FIGURES, Figure, Source
+from dashboards.figures.drawing.figure_file import FORMATS, default_path, figure_format, figure_place, write_figure
 from sweeper.answers.differences import spec_differences
 from sweeper.errors import FigureError
 from sweeper.options import (
@@ -22,7 +22,7 @@ from sweeper.options import (
     store_option,
     threshold_option,
 )
-from sweeper.store import Store, open_store
+from sweeper.store import Store, read_store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -49,15 +49,18 @@ def _subcommand(figure: Figure[Any]) -> click.Command:
     output = click.option(
         "-o",
         "--output",
-        type=click.Path(path_type=Path),
         metavar="FILE",
-        help="A .png, .svg or .pdf file; default: the sweep's name and the figure's, as PNG.",
+        help="A .png, .svg or .pdf file, or `-` for standard output; default: the sweep's name and the figure's, as "
+        "PNG.",
+    )
+    file_format = click.option(
+        "--format", "format_name", type=click.Choice(list(FORMATS)), help="Format; default: from the file's ending."
     )
     ranking = [threshold_option, over_option, oversubscribed_option, rate_option]
     unlike = click.option(
         "--allow-unlike", "unlike", is_flag=True, help="Compare areas even if budgets or thresholds differ."
     )
-    for option in [output, *ranking, *([unlike] if figure.compares else []), store_option, json_option]:
+    for option in [output, file_format, *ranking, *([unlike] if figure.compares else []), store_option, json_option]:
         option(command)
     return command
 
@@ -66,7 +69,8 @@ def _plot(
     figure: Figure[Any],
     *,
     sweep: str,
-    output: Path | None,
+    output: str | None,
+    format_name: str | None,
     threshold: float | None,
     over: str | None,
     oversubscribed: bool,
@@ -77,16 +81,15 @@ def _plot(
     unlike: bool = False,
 ) -> None:
     """Draw, write, and say where; raises FigureError, NotFoundError and StoreError."""
-    from dashboards.figures.drawing.figure_file import default_path, format_of, write_figure
-
-    if output is not None:
-        format_of(output)
-    with closing(open_store(store_url, create=False)) as store:
+    file_format = figure_format(output, format_name)
+    to_stdout = output is not None and figure_place(output).is_standard_output
+    with closing(read_store(store_url)) as store:
         record = store.sweeps.find(sweep)
         differences = [] if first is None else spec_differences(store.sweeps.find(first), record)
         if not as_json:
             for one in differences:
-                click.echo(f"{one.field}: {json.dumps(one.first)} before, {json.dumps(one.second)} after")
+                line = f"{one.field}: {json.dumps(one.first)} before, {json.dumps(one.second)} after"
+                click.echo(line, err=to_stdout)
         drawn = draw_figure(
             store,
             record.id,
@@ -98,13 +101,13 @@ def _plot(
             first=first,
             unlike=unlike,
         )
-    path = output or default_path(record.name, record.id, figure.name)
-    write_figure(drawn, path)
+    path = output or str(default_path(record.name, record.id, figure.name, file_format))
+    write_figure(drawn, path, file_format)
     if as_json:
         told = {"differences": [vars(one) for one in differences]} if first is not None else {}
-        print_json({"figure": str(path), "sweep": record.id, "kind": figure.name, **told})
-        return
-    click.echo(str(path))
+        print_json({"figure": path, "sweep": record.id, "kind": figure.name, **told}, err=to_stdout)
+    elif not to_stdout:
+        click.echo(path)
 
 
 def draw_figure(

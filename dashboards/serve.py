@@ -14,6 +14,7 @@ import click
 from sweeper.errors import UsageError
 from sweeper.gangs import EXECUTORS
 from sweeper.options import store_option
+from sweeper.streams import losses_ignored
 
 _GRACE_S = 3  # for answers that are on their way when the server ends
 
@@ -48,7 +49,12 @@ _GRACE_S = 3  # for answers that are on their way when the server ends
     help="Requests come through a proxy on this machine, by https: cookies are for https only, and addresses are those "
     "that it forwards.",
 )
-@click.option("--look-only", is_flag=True, help="Run no sweeps: pages and answers only, also beside another server.")
+@click.option(
+    "--look-only",
+    is_flag=True,
+    help="Run no sweeps and change nothing: pages and answers only, also beside another server, or of a store that you "
+    "may only read.",
+)
 @click.option(
     "--executor", type=click.Choice(EXECUTORS), default="ray", show_default=True, help="What runs the MPI jobs."
 )
@@ -83,13 +89,14 @@ def serve(
     from dashboards.security.settings import settings_for
     from dashboards.security.tokens import read_tokens
     from sweeper.service import Policy, Runner
-    from sweeper.store import open_store
+    from sweeper.store import open_store, read_store
 
     if ray_address and executor != "ray":
         raise click.UsageError("--ray-address goes with --executor ray only")
     settings = settings_for(host, names, read_tokens(token_file), secure=behind_proxy)
     policy = Policy(executor, ray_address, oversubscribe, allow_commands)
-    with closing(_listen(host, port)) as listener, closing(open_store(store_url)) as store:
+    opened = read_store if look_only else open_store
+    with losses_ignored(), closing(_listen(host, port)) as listener, closing(opened(store_url)) as store:
         runner = None if look_only else Runner(store, store_url, policy)
         shown = f"[{host}]" if ":" in host else host
         click.echo(f"serving {store.name} at http://{shown}:{listener.getsockname()[1]}", err=True)

@@ -46,7 +46,7 @@ def main() -> int:
     try:
         # What connects a rank with mpiexec is inherited, so that the program may use MPI.
         program = subprocess.Popen(
-            words,
+            [word.encode("utf-8", "surrogateescape") for word in words],  # whatever the locale's encoding
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=None if rank == 0 else sys.stderr,  # only rank 0 reports

@@ -18,8 +18,8 @@ Written by `scripts/write_cli_page.py` from the commands' help; `sweeper COMMAND
 
 A sweep is named by its id, the beginning of its id, its name (the newest of that name), or `latest`.
 
-Exit codes: 0 done, 1 a clear error, 2 wrong usage, 130 interrupted. With `--json` an error is
-`{"error": {"kind", "message", "remedy"}}` on standard error.
+Exit codes: 0 done, 1 a clear error, 2 wrong usage, 130 interrupted, 141 if whoever read the output has gone.
+With `--json` an error is `{"error": {"kind", "message", "remedy"}}` on standard error.
 
 | variable | meaning |
 | --- | --- |

@@ -26,7 +26,7 @@ import pandas as pd
 from sweeper.answers.best import best_answer
 from sweeper.answers.sweeps import list_answer, show_answer, sweep_answer
 from sweeper.errors import FigureError, MissingPackageError, NotFoundError, UsageError
-from sweeper.store import Store, open_store
+from sweeper.store import Store, open_store, read_store
 from sweeper.store.store import DEFAULT_URL
 
 if TYPE_CHECKING:
@@ -331,7 +331,7 @@ def open(url: str | Path | None = None) -> Sweeps:
     Raises:
         StoreError: there is no store.
     """
-    return Sweeps(open_store(_url(url), create=False))
+    return Sweeps(read_store(_url(url)))
 
 
 def run(

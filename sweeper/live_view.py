@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO, cast
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -21,6 +22,7 @@ from sweeper.ranking.curve import LossPoint
 from sweeper.ranking.settings import rank_groups
 from sweeper.scheduling.observer import Audience, Observer
 from sweeper.store import SweepRecord, TrialRecord
+from sweeper.streams import Unfailing
 
 _REFRESHES_PER_S = 4
 
@@ -46,7 +48,7 @@ def on_console(console: Console) -> Audience:
 
 def in_notebook_or_terminal() -> Audience:
     """Whoever looks at standard output, or at a notebook's cell, where what is shown is redrawn in place."""
-    return on_console(Console())
+    return on_console(Console(file=cast(TextIO, Unfailing(sys.stdout))))
 
 
 def silent() -> Audience:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ import click
 from sweeper.answers.numbers import finite
 from sweeper.spec import OVER
 from sweeper.store.store import DEFAULT_URL
+from sweeper.streams import json_text
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -96,6 +97,9 @@ def _finite_price(_ctx: click.Context, _option: click.Parameter, value: float | 
     return value
 
 
-def print_json(value: Any, indent: int | None = 2) -> None:
-    """One JSON document on standard output, on one line without `indent`; numbers that JSON does not know are null."""
-    click.echo(json.dumps(finite(value), ensure_ascii=False, indent=indent))
+def print_json(value: Any, indent: int | None = 2, *, err: bool = False) -> None:
+    """One JSON document on standard output, or standard error, on one line without `indent`.
+
+    Numbers that JSON does not know are null. What the stream cannot show is escaped.
+    """
+    click.echo(json_text(finite(value), sys.stderr if err else sys.stdout, indent), err=err)

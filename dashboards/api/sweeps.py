@@ -6,9 +6,10 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query
+from fastapi import APIRouter, Depends, Header, Path, Query
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
@@ -19,7 +20,7 @@ from dashboards.responses.paging import Paging
 from sweeper.answers.best import best_answer
 from sweeper.answers.sweeps import Order, show_answer, sweep_answer
 from sweeper.answers.time_left import remaining
-from sweeper.errors import SubmissionError
+from sweeper.errors import AccessError, SubmissionError
 from sweeper.interchange.exporting import write_export
 from sweeper.interchange.formats import SWEEP_FORMATS
 from sweeper.plan.trial import TrialState
@@ -38,8 +39,20 @@ def routes(store: Store, policy: Policy, runner: Runner | None) -> APIRouter:
     routes = APIRouter(tags=["sweeps"], default_response_class=JsonAnswer)
     _add_questions(routes, store, runner)
     _add_results(routes, store)
-    _add_changes(routes, store, policy, runner)
+    changes = APIRouter(dependencies=[Depends(partial(_check_may_change, store))])
+    _add_changes(changes, store, policy, runner)
+    routes.include_router(changes)
     return routes
+
+
+def _check_may_change(store: Store) -> None:
+    """Refuse where the server only looks.
+
+    Raises:
+        AccessError: so it is.
+    """
+    if store.reads_only:
+        raise AccessError("this server only shows sweeps", "ask one that was started without --look-only")
 
 
 def _add_questions(routes: APIRouter, store: Store, runner: Runner | None) -> None:

@@ -1,7 +1,7 @@
 """What a sweep costs: its rate, areas over dollars, and the bill.
 
-The bill is for more than the areas: all attempts at a trial, from claim to end, with start-up, evaluation and what
-failed.
+The bill is for more than the areas: all attempts at a trial, for as long as they hold their seats, with start-up,
+evaluation and what failed. Waiting for seats costs nothing.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def candidate_over(trial: TrialRecord, over: str, rate: float | None) -> Candida
 def bill(
     store: Store, sweep: SweepRecord, trials: Sequence[tuple[str, int, float | None]], rate: float
 ) -> dict[str, float]:
-    """Dollars of each trial: its attempts from claim to end, those that run up to now; of an import its training.
+    """Dollars of each trial: its attempts while they hold seats, those that run up to now; of an import its training.
 
     Of each trial are given id, workers and the seconds that it trained.
     """

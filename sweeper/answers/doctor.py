@@ -150,13 +150,13 @@ def check_cuda(_store_url: str) -> Iterator[Finding]:
 
 def check_store(store_url: str) -> Iterator[Finding]:
     """Open the store and read it; one that is not there yet is not made."""
-    from sweeper.store import is_missing, open_store
+    from sweeper.store import is_missing, read_store
 
     try:
         if is_missing(store_url):
             yield Finding("store", "ok", f"{store_url} is not there yet; the first sweep makes it")
             return
-        store = open_store(store_url)
+        store = read_store(store_url)
         count = len(store.sweeps.all())
         store.close()
     except ClearError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
@@ -25,7 +26,8 @@ from sweeper.options import (
     threshold_option,
 )
 from sweeper.spec.file import spec_text
-from sweeper.store.store import open_store
+from sweeper.store import read_store
+from sweeper.streams import can_show
 
 
 @click.command()
@@ -72,12 +74,15 @@ def best(
             answer = client.best(client.find(sweep)["sweep"], **choices, dollars_per_worker_hour=rate)
             written = client.status(answer["sweep"])["spec"] if as_spec else None
     else:
-        with closing(open_store(store_url, create=False)) as store:
+        with closing(read_store(store_url)) as store:
             answer = best_answer(store, sweep, names, threshold, over, oversubscribed=oversubscribed, rate=rate)
             written = store.sweeps.find(answer["sweep"]).spec.written if as_spec else None
     if as_spec:
         winners = winners_spec(written, answer)
-        click.echo(json.dumps(winners, indent=2) if as_json else spec_text(winners), nl=as_json)
+        text = spec_text(winners)
+        if not can_show(text, sys.stdout):
+            text = spec_text(winners, only_ascii=True)
+        click.echo(json.dumps(winners, indent=2) if as_json else text, nl=as_json)
         for group in answer["groups"]:
             if not group["winner"]:
                 click.echo(f"{words_of(group['group'])}: none qualified, and none is in the spec", err=True)

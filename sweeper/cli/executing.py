@@ -17,6 +17,7 @@ from sweeper.options import print_json
 from sweeper.plan.trial import TrialState
 from sweeper.scheduling.observer import Audience
 from sweeper.store import Store, SweepRecord
+from sweeper.streams import losses_ignored
 
 
 def execution_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -35,7 +36,9 @@ def execution_options(function: Callable[..., None]) -> Callable[..., None]:
             raise click.UsageError("--ray-address goes with --executor ray only")
         if wait_for_seats and not oversubscribe:
             raise click.UsageError("--wait-for-seats goes with --oversubscribe; without it a run always waits")
-        function(execution=Execution(executor, ray_address, finish_running, oversubscribe, wait_for_seats), **others)
+        execution = Execution(executor, ray_address, finish_running, oversubscribe, wait_for_seats)
+        with losses_ignored():
+            function(execution=execution, **others)
 
     sharing = click.option(
         "--oversubscribe",

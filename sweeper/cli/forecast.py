@@ -14,7 +14,7 @@ from sweeper.answers.numbers import dollars, measure, parameter
 from sweeper.cli.printing import print_table
 from sweeper.options import json_option, over_option, print_json, rate_option, store_option, threshold_option
 from sweeper.spec.axes import WORKERS
-from sweeper.store.store import open_store
+from sweeper.store import read_store
 
 _MOST_WORKERS = 1_000_000
 
@@ -66,7 +66,7 @@ def forecast(
     is fitted to them. It needs averaged gradients, a model without batch normalisation, and two measured worker
     counts. It runs nothing; every figure is a prediction.
     """
-    with closing(open_store(store_url, create=False)) as store:
+    with closing(read_store(store_url)) as store:
         answer = forecast_answer(store, sweep, workers, threshold, over, rate=dollars_per_worker_hour, top=top)
     if as_json:
         print_json(answer)

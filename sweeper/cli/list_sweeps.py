@@ -10,7 +10,7 @@ import click
 from sweeper.answers.sweeps import list_answer
 from sweeper.cli.printing import print_table
 from sweeper.options import json_option, print_json, store_option
-from sweeper.store.store import open_store
+from sweeper.store import read_store
 
 
 @click.command("list")
@@ -18,7 +18,7 @@ from sweeper.store.store import open_store
 @json_option
 def list_sweeps(store_url: str, as_json: bool) -> None:
     """List the sweeps in the store, newest first."""
-    with closing(open_store(store_url, create=False)) as store:
+    with closing(read_store(store_url)) as store:
         answer = list_answer(store)
     if as_json:
         print_json(answer)

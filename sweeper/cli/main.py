@@ -1,12 +1,11 @@
 """The entry point: finds the command, turns errors into one line (or JSON) and an exit code.
 
-Exit codes: 0 done, 1 a clear error, 2 wrong usage, 130 interrupted.
+Exit codes: 0 done, 1 a clear error, 2 wrong usage, 130 interrupted, 141 where whoever read the output has gone.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
 import logging
 import os
 import sys
@@ -17,6 +16,7 @@ import click
 
 from engine.errors import ClearError
 from sweeper.errors import SweeperError, UsageError
+from sweeper.streams import LostStreamError, ReaderGoneError, ignore_losses, json_text, prepare_streams
 
 # Loaded only when called, so that `sweeper list` does not wait for what `sweeper run` needs.
 COMMANDS = {
@@ -35,11 +35,13 @@ COMMANDS = {
     "delete": "sweeper.cli.stop:delete",
     "import": "sweeper.cli.import_logs:import_logs",
     "export": "sweeper.cli.export:export",
+    "upgrade": "sweeper.cli.upgrade:upgrade",
     "doctor": "sweeper.cli.doctor:doctor",
 }
 PLUGINS = "sweeper.commands"
 LOG_VARIABLE = "SWEEPER_LOG"
 INTERRUPTED = 130
+PIPE_CLOSED = 141  # as a shell says of programs that end by SIGPIPE
 
 
 class LazyCommands(click.Group):
@@ -69,30 +71,42 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
+    prepare_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
     as_json = "--json" in arguments
     try:
         _set_up_logging()
         code = cli.main(args=list(arguments), prog_name="sweeper", standalone_mode=False)
         sys.stdout.flush()
-    except ClearError as error:
-        message, remedy = _with_option(error)
-        code = _report(error.kind, message, remedy, as_json)
-    except click.exceptions.NoArgsIsHelpError as error:  # a group of commands without one of them
-        click.echo(error.format_message(), err=True)
-        code = 2
-    except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else "sweeper"
-        code = _report("usage", error.format_message(), f"see `{where} --help`", as_json, code=2)
-    except click.ClickException as error:
-        code = _report("error", error.format_message(), "", as_json)
-    except (click.Abort, KeyboardInterrupt):
-        code = INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read the output has gone: nothing is left to say, also at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 1
+    except (ClearError, click.ClickException, click.Abort, KeyboardInterrupt, LostStreamError) as error:
+        ignore_losses()
+        code = _code_of(error, as_json)
+    finally:
+        ignore_losses()  # of what the end of the process writes
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _code_of(error: BaseException, as_json: bool) -> int:
+    """Say what went wrong; the exit code."""
+    match error:
+        case ClearError():
+            return _report(error.kind, *_with_option(error), as_json)
+        case click.exceptions.NoArgsIsHelpError():  # a group of commands without one of them
+            click.echo(error.format_message(), err=True)
+            return 2
+        case click.UsageError():
+            where = error.ctx.command_path if error.ctx else "sweeper"
+            return _report("usage", error.format_message(), f"see `{where} --help`", as_json, code=2)
+        case click.ClickException():
+            return _report("error", error.format_message(), "", as_json)
+        case click.Abort() | KeyboardInterrupt():
+            return INTERRUPTED
+        case ReaderGoneError():  # nothing is left to say
+            return PIPE_CLOSED
+        case LostStreamError():
+            why = f"standard output cannot be written ({error.strerror})"
+            return _report("output", why, "redirect it to a file with room, or to /dev/null", as_json)
+    raise AssertionError(error)
 
 
 def _set_up_logging() -> None:
@@ -111,7 +125,7 @@ def _with_option(error: ClearError) -> tuple[str, str]:
 
 def _report(kind: str, message: str, remedy: str, as_json: bool, code: int = 1) -> int:
     if as_json:
-        text = json.dumps({"error": {"kind": kind, "message": message, "remedy": remedy}}, ensure_ascii=False)
+        text = json_text({"error": {"kind": kind, "message": message, "remedy": remedy}}, sys.stderr)
     else:
         lines = (f"{message}; {remedy}" if remedy else message).splitlines()
         text = "\n".join(f"error: {line}" for line in lines)

@@ -13,7 +13,7 @@ from sweeper.answers.sweeps import ORDERS, show_answer
 from sweeper.answers.trial_words import area_words, footnotes, state_words
 from sweeper.cli.printing import measures_of, print_table
 from sweeper.options import json_option, print_json, rate_option, store_option
-from sweeper.store.store import open_store
+from sweeper.store import read_store
 
 _SHOWN_TRIALS = 3
 _ALWAYS_EXPLAINED = ("failed", "diverged")
@@ -39,7 +39,7 @@ def show(sweep: str, order: str, dollars_per_worker_hour: float | None, store_ur
 
     SWEEP is an id, the beginning of one, a name, or `latest`. At a price per worker and hour, it also shows the cost.
     """
-    with closing(open_store(store_url, create=False)) as store:
+    with closing(read_store(store_url)) as store:
         answer = show_answer(store, sweep, order, dollars_per_worker_hour)
     if as_json:
         print_json(answer)

@@ -17,7 +17,7 @@ from sweeper.cli.best import print_groups
 from sweeper.cli.server import Server, server_options
 from sweeper.errors import ServerError, StoreError
 from sweeper.options import json_option, print_json, store_option
-from sweeper.store import Store, open_store
+from sweeper.store import Store, read_store
 
 _LOOK_S = 0.5
 _PATIENCE_S = 60.0  # with a service that has gone away
@@ -41,7 +41,7 @@ def watch(sweep: str, server: Server | None, store_url: str, as_json: bool) -> N
             last = _show(found, _followed(server, found["sweep"]), as_json)
             answer = client.best(found["sweep"])
     else:
-        with closing(open_store(store_url, create=False)) as store:
+        with closing(read_store(store_url)) as store:
             record = store.sweeps.find(sweep)
             last = _show({"sweep": record.id, "name": record.name}, _looked_at(store, record.id), as_json)
             answer = best_answer(store, record.id)
@@ -60,7 +60,8 @@ def _show(sweep: dict[str, Any], changes: Iterator[dict[str, Any]], as_json: boo
     """Write each change; the last of them."""
     console = Console(stderr=True)
     heading, last = f"{sweep['name']} ({sweep['sweep']})", {}
-    with console.status("", spinner="dots") as status:
+    spinner = "dots" if console.encoding.startswith("utf") else "line"
+    with console.status("", spinner=spinner) as status:
         shown = ""
         for last in changes:
             line = f"{heading}: {progress_line(last)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Protocol
 
 from engine.protocol import Event
@@ -93,6 +94,9 @@ class Executor(Protocol):
 
         Unknown jobs are ignored.
         """
+
+    def held_since(self, trial_id: str) -> datetime | None:
+        """When the job that was started last for a trial got its seats, in UTC; None if it has had none so far."""
 
     def dismiss_idle(self) -> None:
         """End gangs that serve nothing: no job will come soon, and others may wait for their seats."""

@@ -58,7 +58,8 @@ class MpiJob:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=environment,
+                # As UTF-8, whatever the locale's encoding can express.
+                env={name: value.encode("utf-8", "surrogateescape") for name, value in environment.items()},
                 cwd=folder,
                 text=True,
                 encoding="utf-8",

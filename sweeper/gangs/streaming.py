@@ -9,6 +9,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Protocol
 
 from engine.protocol import Ended, Failed, Ready
@@ -51,6 +52,7 @@ class StreamingExecutor(ABC):
     def __init__(self, locks: SeatLocks | None = None, *, share: bool = False) -> None:
         self._locks, self._share = locks or SeatLocks(), share
         self._told = False
+        self._held: dict[str, datetime] = {}  # by trial, since when its last job has had its seats
         self._events: queue.Queue[JobEvent] = queue.Queue()
         self._threads: list[threading.Thread] = []
         self._gangs: GangPool[_Seated] = GangPool()
@@ -64,8 +66,14 @@ class StreamingExecutor(ABC):
     def open_gang(self, job: Job) -> GangHandle:
         """A new gang for jobs of this shape; called in the job's thread."""
 
+    @property
+    def takes_seats(self) -> bool:
+        """Whether a gang has its seats before it is opened; if not, somebody else gives them out while it opens."""
+        return True
+
     def start(self, job: Job) -> None:
         """Begin a job in a thread of its own."""
+        self._held.pop(job.trial_id, None)
         thread = threading.Thread(target=self._serve, args=(job,), name=f"gang {job.trial_id}", daemon=True)
         self._threads = [*(t for t in self._threads if t.is_alive()), thread]
         thread.start()
@@ -87,6 +95,10 @@ class StreamingExecutor(ABC):
             self._changed.notify_all()
         if seated:
             seated.gang.stop(trial_id)
+
+    def held_since(self, trial_id: str) -> datetime | None:
+        """When a job got its seats."""
+        return self._held.get(trial_id)
 
     def dismiss_idle(self) -> None:
         """End gangs that serve nothing, in threads of their own."""
@@ -160,6 +172,7 @@ class StreamingExecutor(ABC):
         """An idle gang of the job's shape, else a new one; None when closing has begun, or the job is stopped."""
         while (seated := self._take_idle(job)) is not None:
             if seated.gang.alive():
+                self._held[job.trial_id] = datetime.now(UTC)
                 return seated
             self._leave(seated, job, reusable=False)
         capacity = self.capacity()
@@ -184,7 +197,10 @@ class StreamingExecutor(ABC):
         # GPU ranks have threads besides, as NCCL's, that one core would be too little for.
         bound = () if job.need.gpus or job.granted else taken.cores
         try:
+            if self.takes_seats:
+                self._held[job.trial_id] = datetime.now(UTC)
             gang = self.open_gang(replace(job, cores=bound, gpus=taken.gpus))
+            self._held.setdefault(job.trial_id, datetime.now(UTC))
         except BaseException:
             self._locks.give_back(taken)
             raise

@@ -10,6 +10,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from engine.protocol import Ended, Evaluated, Failed, Point, Ready, Started
 from sweeper.errors import LostTrialError, StoreError
@@ -278,7 +279,9 @@ class Scheduler:
                 gang = gang_record(happened, event, trial.sweep_id)
                 kept = bool(trial.config.get("checkpoint_every"))  # with the seconds of earlier attempts
                 marks = {"oversubscribed": happened.shared, "keep": kept}
-                self._store.attempts.assign_gang(trial.id, trial.attempt, gang, happened.log, **marks)
+                since = self._executor.held_since(trial.id)
+                self._store.attempts.assign_gang(trial.id, trial.attempt, gang, happened.log, **marks, held_since=since)
+                running.is_up = True
                 running.trial = replace(trial, oversubscribed=happened.shared or (kept and trial.oversubscribed))
             case Started():
                 running.trains = True
@@ -331,6 +334,7 @@ class Scheduler:
                 traceback=traceback,
                 phases=phases,
                 oversubscribed=trial.oversubscribed,
+                held_since=self._held_since(running),
             )
             if state in (TrialState.PRUNED, TrialState.CANCELLED):
                 shutil.rmtree(checkpoints_folder(trial.id), ignore_errors=True)  # nobody goes on from these
@@ -375,7 +379,8 @@ class Scheduler:
         """Let a trial whose attempt has ended wait again; it as it is now."""
         trial = running.trial
         self._write(running)
-        self._store.attempts.release(trial.id, trial.attempt, reason, outcome, traceback)
+        held_since = self._held_since(running)
+        self._store.attempts.release(trial.id, trial.attempt, reason, outcome, traceback, held_since=held_since)
         self._leave_seats(trial)
         waiting = replace(trial, state=TrialState.PENDING, scheduler_id=None)
         self._again.append(waiting)
@@ -395,7 +400,17 @@ class Scheduler:
         running.written = len(running.points)
 
     def _release(self, running: Running) -> None:
-        self._store.attempts.release(running.trial.id, running.trial.attempt, INTERRUPTED)
+        trial, held_since = running.trial, self._held_since(running)
+        self._store.attempts.release(trial.id, trial.attempt, INTERRUPTED, held_since=held_since)
+
+    def _held_since(self, running: Running) -> datetime | None:
+        """Since when an attempt that ends has held its seats, now if it had none; None if the store knows it already.
+
+        The wait for them costs nothing, and is no part of the attempt.
+        """
+        if running.is_up:
+            return None
+        return self._executor.held_since(running.trial.id) or datetime.now(UTC)
 
     def _give_back(self) -> None:
         """Put what is running back to pending; a store that refuses must not hide why we are here."""

@@ -18,11 +18,14 @@ from sweeper.execution import Execution, resume_sweep
 from sweeper.live_view import on_console
 from sweeper.service.policy import INTERRUPTED, NOTED, POLICY_VARIABLE, STORE_VARIABLE, Policy
 from sweeper.store import Store, open_store
+from sweeper.streams import ignore_losses, prepare_streams
 
 
 def main(sweep_id: str) -> int:
     """Run what waits of a sweep; the exit code. What keeps it from being run is noted with its submission."""
     die_with_parent()
+    prepare_streams()
+    ignore_losses()  # a full disk of the log's is no reason to end a sweep
     logging.basicConfig(level="WARNING", format="%(levelname)s %(message)s")
     policy = Policy.from_json(os.environ.pop(POLICY_VARIABLE))
     with closing(open_store(os.environ[STORE_VARIABLE], create=False)) as store:

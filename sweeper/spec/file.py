@@ -69,9 +69,10 @@ def parse_yaml(text: str, source: str) -> Any:
         raise SpecError([f"{source}: cannot be read as YAML ({_one_line(error)}); correct the YAML"]) from None
 
 
-def spec_text(written: Mapping[str, Any]) -> str:
+def spec_text(written: Mapping[str, Any], *, only_ascii: bool = False) -> str:
     """A spec as YAML, as `load_spec` reads it; lists and settings of single values stand on a line each."""
     yaml = YAML(typ="safe", pure=True)
+    yaml.allow_unicode = not only_ascii
     yaml.default_flow_style, yaml.sort_base_mapping_type_on_output = None, False  # type: ignore[assignment]
     yaml.width = 120
     text = io.StringIO()

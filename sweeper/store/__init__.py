@@ -13,7 +13,7 @@ from sweeper.store.records import (
     TrialRecord,
     per_step,
 )
-from sweeper.store.store import Store, open_store
+from sweeper.store.store import Store, open_store, read_store
 
 __all__ = [
     "AttemptRecord",
@@ -29,4 +29,5 @@ __all__ = [
     "is_missing",
     "open_store",
     "per_step",
+    "read_store",
 ]

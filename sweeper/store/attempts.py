@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Table, and_, exists, func, insert, not_, or_, select, update
@@ -58,13 +59,17 @@ class Attempts:
         *,
         oversubscribed: bool = False,
         keep: bool = False,
+        held_since: datetime | None = None,
     ) -> None:
         """Record the MPI job that serves an attempt, and its log; the gang itself only the first time it is named.
+
+        If given, the attempt counts as started at `held_since`, when it got its seats: it was claimed earlier.
 
         Also whether the trial is `oversubscribed`; with `keep` one that was marked before stays so.
         """
         marks = {"oversubscribed": oversubscribed, "keep": keep}
-        self._write(lambda connection: _assign_gang(connection, trial_id, attempt, gang, log, **marks))
+        values = {"gang_id": gang.id, "log": log, **({"started_at": held_since} if held_since else {})}
+        self._write(lambda connection: _assign_gang(connection, trial_id, attempt, gang, values, **marks))
 
     def start(
         self, trial_id: str, attempt: int, startup_seconds: float, setup_seconds: float, effective: Mapping[str, Any]
@@ -104,6 +109,7 @@ class Attempts:
         phases: Mapping[str, float] | None = None,
         oversubscribed: bool = False,
         derived_from: str | None = None,
+        held_since: datetime | None = None,
     ) -> Settled:
         """End a running trial; its points are in already, its phases (total seconds by name) come with this.
 
@@ -112,7 +118,7 @@ class Attempts:
         attempt has its end in either case.
 
         It counts as `oversubscribed` from now on where that is said here, and as `derived_from` another trial where its
-        losses are that one's.
+        losses are that one's. `held_since` as in `assign_gang`, for an attempt without a gang.
 
         Raises:
             LostTrialError: the trial is not running in this attempt; an ended trial is never rewritten.
@@ -139,7 +145,7 @@ class Attempts:
                 raise LostTrialError(
                     f"trial {trial_id} is not running in attempt {attempt}", "an ended trial stays as it is"
                 )
-            statements.end_attempt(connection, trial_id, attempt, state.value, reason, traceback)
+            statements.end_attempt(connection, trial_id, attempt, state.value, reason, traceback, held_since=held_since)
             if parts:
                 connection.execute(insert(tables.phase), parts)
             return Settled.RESTORED if restored else Settled.ENDED
@@ -179,17 +185,21 @@ class Attempts:
         return self._read(lambda connection: _is_there(connection, *repeated))
 
     def release(
-        self, trial_id: str, attempt: int, reason: str, outcome: str = statements.INTERRUPTED, traceback: str = ""
+        self,
+        trial_id: str,
+        attempt: int,
+        reason: str,
+        outcome: str = statements.INTERRUPTED,
+        traceback: str = "",
+        *,
+        held_since: datetime | None = None,
     ) -> None:
         """Put a running trial back to pending; what the attempt reported, and its `outcome`, stay with the attempt.
 
-        One that is repeated, and was interrupted, returns to the result that it keeps.
+        One that is repeated, and was interrupted, returns to the result that it keeps. `held_since` as in `finish`.
         """
-        self._write(
-            lambda connection: statements.release(
-                connection, trial_id, attempt, reason, outcome=outcome, traceback=traceback
-            )
-        )
+        release = partial(statements.release, outcome=outcome, traceback=traceback, held_since=held_since)
+        self._write(lambda connection: release(connection, trial_id, attempt, reason))
 
     # What was recorded
 
@@ -258,12 +268,16 @@ class Attempts:
         return [rows.gang_record(row) for row in self._all(query)]
 
     def seconds(self, sweep_id: str) -> dict[str, float]:
-        """Seconds that the attempts at each trial took together, from claim to end, those that run up to now."""
+        """Seconds that the attempts at each trial held their seats together, those that run up to now.
+
+        The wait for seats is not counted; of an attempt whose gang is not up yet, nothing is.
+        """
         now = datetime.now(UTC)
         found: dict[str, float] = {}
         for row in self._all(statements.attempt_times_of(sweep_id)):
-            took = (row["ended_at"] or now) - row["started_at"]
-            found[row["trial_id"]] = found.get(row["trial_id"], 0.0) + max(0.0, took.total_seconds())
+            end = row["ended_at"] or (now if row["gang_id"] else row["started_at"])
+            took = max(0.0, (end - row["started_at"]).total_seconds())
+            found[row["trial_id"]] = found.get(row["trial_id"], 0.0) + took
         return found
 
 
@@ -297,9 +311,16 @@ def _is_claimed(connection: Connection, trial_id: str, number: int | None, now: 
 
 
 def _assign_gang(
-    connection: Connection, trial_id: str, attempt: int, gang: GangRecord, log: str, *, oversubscribed: bool, keep: bool
+    connection: Connection,
+    trial_id: str,
+    attempt: int,
+    gang: GangRecord,
+    values: Mapping[str, Any],
+    *,
+    oversubscribed: bool,
+    keep: bool,
 ) -> None:
-    """Record the gang of an attempt, its log, and the trial's mark; the gang itself where it is new."""
+    """Record the gang of an attempt with these values, and the trial's mark; the gang itself where it is new."""
     if oversubscribed or not keep:
         # The mark of one that is repeated is that of the result which it keeps.
         columns, keeps = tables.trial.c, statements.keeps_result()
@@ -307,7 +328,7 @@ def _assign_gang(
         connection.execute(trial.values(oversubscribed=oversubscribed))
     insert_new = _INSERT[connection.dialect.name](tables.gang).on_conflict_do_nothing()
     connection.execute(insert_new.values(**asdict(gang)))
-    connection.execute(statements.attempt_update(trial_id, attempt).values(gang_id=gang.id, log=log))
+    connection.execute(statements.attempt_update(trial_id, attempt).values(**values))
 
 
 def _is_reported(connection: Connection, table: Table, trial_id: str, attempt: int, step: int) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, and_, delete, insert, select, update
 
 from sweeper.plan.trial import TrialState
 from sweeper.store import statements, tables
@@ -69,30 +70,35 @@ def _release_left_behind(
     connection: Connection, sweep_id: str, is_gone: Callable[[SchedulerRecord], bool]
 ) -> list[str]:
     """Put running trials whose scheduler has no lease any more, or is known to have gone, back to pending."""
-    trial = tables.trial.c
+    trial, tried = tables.trial.c, tables.attempt.c
     query = (
-        select(trial.id, trial.attempt, trial.scheduler_id)
+        select(trial.id, trial.attempt, trial.scheduler_id, tried.started_at, tried.gang_id)
+        .outerjoin(tables.attempt, and_(tried.trial_id == trial.id, tried.number == trial.attempt))
         .where(trial.sweep_id == sweep_id, trial.state == TrialState.RUNNING.value)
         .order_by(trial.id)  # all who release take their rows in one order, and none waits for another in a ring
     )
     running = connection.execute(query).all()
     if not running:
         return []
-    alive = _alive(connection, [row.scheduler_id for row in running if row.scheduler_id], is_gone)
+    schedulers = _schedulers(connection, [row.scheduler_id for row in running if row.scheduler_id])
+    now, gone = datetime.now(UTC), {one.id for one in schedulers.values() if is_gone(one)}
     released = []
     for row in running:
-        if row.scheduler_id in alive:
+        scheduler = schedulers.get(row.scheduler_id)
+        if scheduler and scheduler.lease_until > now and scheduler.id not in gone:
             continue
         # What has changed since it was read has been ended, or taken over, by somebody else.
         same = trial.scheduler_id.is_not_distinct_from(row.scheduler_id)
-        if statements.release(connection, row.id, row.attempt, LEFT_BEHIND, same):
+        # Its seats went with its scheduler; the time until somebody has noticed is nobody's.
+        last_sign = scheduler.lease_until - LEASE if scheduler else now
+        ended_at = max(row.started_at, last_sign) if row.started_at else last_sign
+        release = partial(statements.release, ended_at=ended_at, held_since=None if row.gang_id else ended_at)
+        if release(connection, row.id, row.attempt, LEFT_BEHIND, same):
             released.append(row.id)
     return released
 
 
-def _alive(connection: Connection, ids: Sequence[str], is_gone: Callable[[SchedulerRecord], bool]) -> set[str]:
+def _schedulers(connection: Connection, ids: Sequence[str]) -> dict[str, SchedulerRecord]:
     table = tables.scheduler
     found = connection.execute(select(table).where(table.c.id.in_(set(ids)))).mappings()
-    now = datetime.now(UTC)
-    records = [SchedulerRecord(**row) for row in found]
-    return {record.id for record in records if record.lease_until > now and not is_gone(record)}
+    return {row["id"]: SchedulerRecord(**row) for row in found}

@@ -15,7 +15,7 @@ from sweeper.store.transactions import Transactions
 
 
 class AttemptTime(NamedTuple):
-    """How long an attempt at a trial of so many workers took, in seconds from claim to end, and when that was."""
+    """How long an attempt at a trial of so many workers took, in seconds with its seats, and when it ended."""
 
     workers: int
     seconds: float

@@ -127,9 +127,20 @@ def goes_on() -> ColumnElement[bool]:
     return exists().where(sweep.id == tables.trial.c.sweep_id, sweep.stop_asked_at.is_(None))
 
 
-def end_attempt(connection: Connection, trial_id: str, attempt: int, state: str, reason: str, traceback: str) -> None:
-    """Record the end of an attempt, now."""
-    ended = {"state": state, "reason": reason, "traceback": traceback, "ended_at": datetime.now(UTC)}
+def end_attempt(
+    connection: Connection,
+    trial_id: str,
+    attempt: int,
+    state: str,
+    reason: str,
+    traceback: str,
+    *,
+    held_since: datetime | None = None,
+    ended_at: datetime | None = None,
+) -> None:
+    """Record the end of an attempt, now or at another time, and if given since when it has held its seats."""
+    ended = {"state": state, "reason": reason, "traceback": traceback, "ended_at": ended_at or datetime.now(UTC)}
+    ended |= {"started_at": held_since} if held_since else {}
     connection.execute(attempt_update(trial_id, attempt).values(**ended))
 
 
@@ -141,6 +152,8 @@ def release(
     *conditions: ColumnElement[bool],
     outcome: str = INTERRUPTED,
     traceback: str = "",
+    held_since: datetime | None = None,
+    ended_at: datetime | None = None,
 ) -> bool:
     """Put a trial that runs in this attempt, and under these conditions, back to pending; whether it was so.
 
@@ -153,7 +166,8 @@ def release(
     if not released:
         released = connection.execute(back).rowcount > 0
     if released:
-        end_attempt(connection, trial_id, attempt, outcome, reason, traceback)
+        times = {"held_since": held_since, "ended_at": ended_at}
+        end_attempt(connection, trial_id, attempt, outcome, reason, traceback, **times)
     return released
 
 
@@ -272,10 +286,10 @@ def of_attempt(table: Table, trial_id: str, attempt: int | None) -> Select[Any]:
 
 
 def attempt_times_of(sweep_id: str) -> Select[Any]:
-    """Beginning and end of all attempts at a sweep's trials."""
+    """Beginning, end and gang of all attempts at a sweep's trials."""
     attempt, trial = tables.attempt.c, tables.trial.c
     return (
-        select(attempt.trial_id, attempt.started_at, attempt.ended_at)
+        select(attempt.trial_id, attempt.started_at, attempt.ended_at, attempt.gang_id)
         .join(tables.trial, trial.id == attempt.trial_id)
         .where(trial.sweep_id == sweep_id)
     )

@@ -72,7 +72,8 @@ class Sweeps:
         Raises:
             NotFoundError: there is none, or the beginning fits several.
         """
-        return self._read(lambda connection: _of_id(connection, reference)) or self._find(reference)
+        words = _as_text(reference)
+        return self._read(lambda connection: _of_id(connection, words)) or self._find(words)
 
     def _find(self, reference: str) -> SweepRecord:
         sweeps = self.all()
@@ -177,6 +178,14 @@ class Sweeps:
     def delete(self, sweep_id: str) -> None:
         """Remove a sweep with all that was recorded of it."""
         self._write(lambda connection: connection.execute(delete(tables.sweep).where(tables.sweep.c.id == sweep_id)))
+
+
+def _as_text(reference: str) -> str:
+    """A reference whose bytes Python could not decode, as an argument in the C locale, decoded as UTF-8."""
+    try:
+        return reference.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except UnicodeEncodeError:
+        return reference  # not such bytes; the database says so
 
 
 def add_sweep(connection: Connection, sweep_id: str, spec: SweepSpec, trials: Sequence[TrialSpec]) -> None:

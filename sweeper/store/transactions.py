@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from sweeper.errors import LostTrialError, StoreError
 from sweeper.store.turns import BUSY_TIMEOUT_S, begin_writing, is_busy, turns_of
+from sweeper.store.untouched import Reading
 
 logger = logging.getLogger(__name__)
 
@@ -27,12 +28,12 @@ _DISK_FULL = "53100"
 
 
 class Transactions:
-    """Runs functions of a connection as transactions of one database."""
+    """Runs functions of a connection as transactions of one database; with `reads_only` it is left untouched."""
 
-    def __init__(self, engine: Engine, name: str) -> None:
-        self._engine, self._name = engine, name
+    def __init__(self, engine: Engine, name: str, *, reads_only: bool = False) -> None:
+        self._engine, self._name, self._reads_only = engine, name, reads_only
         self._sqlite = engine.dialect.name == "sqlite"
-        self._turns = turns_of(Path(engine.url.database or "")) if self._sqlite else None
+        self._turns = turns_of(Path(engine.url.database or "")) if self._sqlite and not reads_only else None
         self._gave_up = False
 
     def read(self, work: Callable[[Connection], T]) -> T:
@@ -49,7 +50,12 @@ class Transactions:
         Where the connection is lost `work` is called again, on another one. When it is lost while the database says
         whether it has recorded all, it may have: `is_recorded` then tells so, given what `work` had returned. Without
         it `work` must be one that may be done twice.
+
+        Raises:
+            StoreError: the store is open for reading only, or the database refuses.
         """
+        if self._reads_only:
+            raise StoreError(f"store {self._name}: is open for reading only", "open it with `open_store` to change it")
         with self._turn():
             return self._run(work, is_recorded, writes=True)
 
@@ -91,6 +97,8 @@ class Transactions:
         unsure: list[T],
         writes: bool,
     ) -> T:
+        if self._reads_only:
+            return read_once(self._engine, work)
         with self._engine.connect() as connection, connection.begin() as transaction:
             if self._sqlite:  # its driver begins a transaction at the first change only, when others may be at it
                 begin_writing(connection) if writes else connection.exec_driver_sql("BEGIN")
@@ -103,8 +111,31 @@ class Transactions:
         return answer
 
     def _refusal(self, error: Exception) -> StoreError:
+        if self._reads_only:
+            remedy = "check that it exists and that you may read it"
+            return StoreError(f"store {self._name}: cannot be read ({_cause(error)})", remedy)
         remedy = "make room on its disk" if _is_full(error) else "check the disk, the permissions and the server"
         return StoreError(f"store {self._name}: {_cause(error)}", f"{remedy}; what is written stays")
+
+
+def read_once(engine: Engine, work: Callable[[Connection], T]) -> T:
+    """What `work` returns, in a transaction of an engine that only reads.
+
+    It is called again where a SQLite file was written meanwhile that nobody had open before.
+    """
+    while True:
+        with engine.connect() as connection, connection.begin():
+            driver = connection.connection.driver_connection
+            if isinstance(driver, Reading):
+                connection.exec_driver_sql("BEGIN")
+            try:
+                answer = work(connection)
+            except SQLAlchemyError:
+                if not isinstance(driver, Reading) or driver.is_current():
+                    raise
+            else:
+                if not isinstance(driver, Reading) or driver.is_current():
+                    return answer
 
 
 def _passes(error: Exception) -> bool:

@@ -1,4 +1,4 @@
-"""Stores that earlier versions wrote, as `.dump` of sqlite3 gives them: one of each schema version, all read still.
+"""Stores that earlier versions wrote, as `.dump` of sqlite3 gives them: each is read when it has been upgraded.
 
 Each holds a sweep of four trials, of which three have completed and the last one waits.
 """
@@ -6,6 +6,7 @@ Each holds a sweep of four trials, of which three have completed and the last on
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,17 +17,33 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import area
 from sweeper.spec import parse_spec
 from sweeper.store import Store, open_store
-from sweeper.store.connection import SCHEMA_HEAD
+from sweeper.store.schema import SCHEMA_HEAD
+from sweeper.store.upgrading import upgrade_store
 
 KEPT = Path(__file__).parent / "kept"
 VERSIONS = sorted(path.stem for path in KEPT.glob("*.sql"))
 
 
+def rows_of(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return list(connection.iterdump())
+
+
 @pytest.fixture(params=VERSIONS)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    with sqlite3.connect(tmp_path / "sweeper.db") as connection:
+    path = tmp_path / "sweeper.db"
+    with closing(sqlite3.connect(path)) as connection:
         connection.executescript((KEPT / f"{request.param}.sql").read_text())
-    return open_store(f"sqlite:///{tmp_path / 'sweeper.db'}")
+    before = rows_of(path)
+    done = upgrade_store(f"sqlite:///{path}")
+    assert (done.before, done.after) == (request.param, SCHEMA_HEAD)
+    if request.param == SCHEMA_HEAD:
+        assert (done.backup, rows_of(path)) == (None, before)
+    else:
+        assert done.backup == tmp_path / f"sweeper.{request.param}.db"
+        assert rows_of(done.backup) == before
+    assert {one.name for one in tmp_path.iterdir()} == {"sweeper.db", *([done.backup.name] if done.backup else [])}
+    return open_store(f"sqlite:///{path}", create=False)
 
 
 def test_every_schema_version_has_one() -> None:
@@ -66,6 +83,7 @@ def test_instances_of_an_earlier_version_go_on_as_they_began(tmp_path: Path) -> 
     dump = (KEPT / "0005.sql").read_text().replace('"instances": 1}', '"instances": 4}')
     with sqlite3.connect(tmp_path / "sweeper.db") as connection:
         connection.executescript(dump)
+    upgrade_store(f"sqlite:///{tmp_path / 'sweeper.db'}")
     store = open_store(f"sqlite:///{tmp_path / 'sweeper.db'}")
     (sweep,) = store.sweeps.all()
     assert sweep.spec.whole().trial.augmentation.batch == "instances"  # type: ignore[union-attr]

@@ -21,7 +21,7 @@ from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import SweepSpec, parse_spec
-from sweeper.store import EvaluationRecord, GangRecord, Settled, Store, open_store
+from sweeper.store import EvaluationRecord, GangRecord, Settled, Store, leases, open_store, tables
 from sweeper.store.connection import connect
 from sweeper.store.tables import metadata
 from tests.contracts.together import PROCESSES, Together, claim_all, open_and_add
@@ -318,6 +318,40 @@ class TestStore:
         assert found[trials[0]] == pytest.approx(sum(one.total_seconds() for one in took))
         assert found[trials[1]] >= 0
         assert found.keys() == set(trials[:2])
+
+    def test_the_wait_for_seats_is_not_counted(self, store: Store) -> None:
+        sweep_id, trials = added(store)
+        waits, trains, ended, failed = trials
+        since = datetime.now(UTC) - timedelta(hours=2)  # of a clock that nobody has to wait for
+        hour = since + timedelta(hours=1)
+        numbers = {trial: store.attempts.claim(trial) or 0 for trial in trials}
+        for trial in (trains, ended):
+            store.attempts.assign_gang(trial, numbers[trial], gang(sweep_id), "log", held_since=since)
+        store.attempts.finish(ended, numbers[ended], TrialState.COMPLETED, summarize([]))
+        store.attempts.finish(failed, numbers[failed], TrialState.FAILED, summarize([]), held_since=hour)
+        found = store.attempts.seconds(sweep_id)
+        assert found[waits] == 0.0
+        assert {trial: round(seconds / 3600) for trial, seconds in found.items()} == {
+            waits: 0,
+            trains: 2,
+            ended: 2,
+            failed: 1,
+        }
+
+    def test_the_time_until_a_dead_scheduler_is_noticed_is_not_counted(self, store: Store) -> None:
+        sweep_id, trials = added(store)
+        scheduler = store.leases.begin("host", "process")
+        since = datetime.now(UTC) - timedelta(hours=2)
+        for trial in trials[:2]:
+            number = store.attempts.claim(trial, scheduler_id=scheduler) or 0
+            if trial == trials[0]:
+                store.attempts.assign_gang(trial, number, gang(sweep_id), "log", held_since=since)
+        hour = leases.LEASE + timedelta(hours=1)
+        expired = tables.scheduler.update().values(lease_until=since + hour)
+        store.transactions.write(lambda connection: connection.execute(expired))
+        assert store.leases.release_left_behind(sweep_id, lambda _: False) == sorted(trials[:2])
+        found = store.attempts.seconds(sweep_id)
+        assert found == {trials[0]: pytest.approx(3600), trials[1]: 0.0}
 
     def test_a_failed_attempt_keeps_its_traceback(self, store: Store) -> None:
         sweep_id, (first, *_) = added(store)

@@ -15,16 +15,18 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, select, text
+from sqlalchemy import create_engine, inspect, make_url, select, text
 
 from sweeper.errors import StoreError
 from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import parse_spec
-from sweeper.store import GangRecord, open_store
-from sweeper.store.connection import SCHEMA_HEAD, connect
+from sweeper.store import GangRecord, open_store, read_store
+from sweeper.store.connection import connect, parse_url, writing_engine
+from sweeper.store.schema import SCHEMA_HEAD
 from sweeper.store.tables import metadata
+from tests.contracts.databases import PostgresServer
 from tests.contracts.together import PROCESSES, Together, open_and_add
 
 
@@ -116,8 +118,9 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(url: str) -> None:
     engine = connect(url)
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    assert "the store has a schema that this version does not know" in refusal(url)
-    assert refusal(url).endswith("; upgrade sweeper")
+    for create in (True, False):
+        assert "has schema 9999 of a later version, and this version knows" in refusal(url, create=create)
+        assert refusal(url, create=create).endswith("; install a newer sweeper")
     with engine.connect() as connection:
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "9999"
     engine.dispose()
@@ -173,7 +176,73 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) ->
 
 
 def test_a_folder_is_no_database(tmp_path: Path) -> None:
-    assert "cannot be opened (unable to open database file)" in refusal(f"sqlite:///{tmp_path}")
+    assert f"cannot be opened ({tmp_path} is a folder); name a file" in refusal(f"sqlite:///{tmp_path}")
+
+
+def test_a_device_or_pipe_is_no_database(tmp_path: Path) -> None:
+    """Reading it would never end."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/null"):
+        assert f"cannot be opened ({path} is a device or pipe); name a file" in refusal(f"sqlite:///{path}")
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_other_programs_tables_are_left_alone(url: str, create: bool) -> None:
+    """Also where Alembic has noted the version of another program's schema."""
+    engine = writing_engine(parse_url(url))
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32))"))
+        connection.execute(text("INSERT INTO alembic_version VALUES ('0001')"))
+        connection.execute(text("CREATE TABLE trial (id INTEGER)"))
+    told = refusal(url, create=create)
+    assert "is not a Sweeper store, it holds another program's tables; name another" in told
+    with engine.connect() as connection:
+        assert sorted(inspect(connection).get_table_names()) == ["alembic_version", "trial"]
+    engine.dispose()
+
+
+def test_an_empty_database_becomes_a_store_only_where_that_is_asked_for(url: str) -> None:
+    engine = writing_engine(parse_url(url))
+    with engine.begin() as connection:  # SQLite's file has a header now
+        connection.execute(text("CREATE TABLE gone (id INTEGER)"))
+        connection.execute(text("DROP TABLE gone"))
+    assert "is not a Sweeper store, it is empty" in refusal(url, create=False)
+    open_store(url).close()
+    open_store(url, create=False).close()
+    engine.dispose()
+
+
+def test_a_schema_of_postgresql_may_be_sweepers_own(postgres: PostgresServer) -> None:
+    """Where the database has another program's tables: as the remedy says."""
+    with postgres.fresh_url() as url, create_engine(parse_url(url)).connect() as connection:
+        connection.execute(text("CREATE TABLE notes (id INTEGER)"))
+        connection.execute(text("CREATE SCHEMA sweeper"))
+        connection.commit()
+        assert refusal(url).endswith("?options=-csearch_path%3Dsweeper at the end of the URL")
+        own = f"{url}{'&' if '?' in url else '?'}options=-csearch_path%3Dsweeper"
+        open_store(own).close()
+        assert read_store(own).sweeps.all() == []
+        names = inspect(connection).get_table_names
+        assert (names("public"), len(names("sweeper"))) == (["notes"], len(metadata.tables) + 1)
+        connection.execute(text("DROP SCHEMA sweeper CASCADE"))
+        connection.commit()
+
+
+def test_who_may_only_select_can_read(postgres: PostgresServer) -> None:
+    with postgres.fresh_url() as url, create_engine(parse_url(url)).connect() as connection:
+        open_store(url).close()
+        connection.execute(text("CREATE ROLE reader LOGIN"))
+        connection.execute(text("GRANT USAGE ON SCHEMA public TO reader"))
+        connection.execute(text("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader"))
+        connection.commit()
+        store = read_store(make_url(url).set(username="reader").render_as_string(hide_password=False))
+        assert store.sweeps.all() == []
+        with pytest.raises(StoreError, match="cannot be read \\(cannot execute DELETE in a read-only transaction\\)"):
+            store.transactions.read(lambda own: own.execute(metadata.tables["sweep"].delete()))
+        store.close()
+        connection.execute(text("DROP OWNED BY reader"))
+        connection.execute(text("DROP ROLE reader"))
+        connection.commit()
 
 
 _OPEN_AS_NOBODY = """
@@ -216,10 +285,12 @@ def test_what_may_not_be_written_or_seen_is_refused(readable_folder: Path, tmp_p
     hidden = readable_folder / "hidden"
     hidden.mkdir(0o700 if os.geteuid() == 0 else 0o000)
     spare = tmp_path / "spare.db"
-    advice = "check that it exists and that file and folder may be written, also to read it"
-    assert open_as_nobody(read_only, spare) == f"cannot be opened (attempt to write a readonly database); {advice}"
-    assert open_as_nobody(locked / "new.db", spare) == f"cannot be opened (unable to open database file); {advice}"
-    assert open_as_nobody(hidden / "new.db", spare) == f"cannot be opened (unable to open database file); {advice}"
+    advice = "name another place, or change its permissions"
+    assert open_as_nobody(read_only, spare) == f"cannot be written ({read_only} is read-only); {advice}"
+    assert open_as_nobody(locked / "new.db", spare) == f"cannot be written ({locked} is read-only); {advice}"
+    assert open_as_nobody(hidden / "new.db", spare) == (
+        "cannot be opened (Permission denied); check that it exists, and what you may do with it"
+    )
     assert open_as_nobody(hidden / "deeper" / "new.db", spare) == (
         f"there is no folder {hidden / 'deeper'}; create it, or name another place"
     )

@@ -59,6 +59,30 @@ def test_figures_are_written_in_all_formats(
 
 
 @pytest.mark.usefixtures("sweep")
+def test_a_figure_follows_links_and_goes_to_pipes_and_devices(call: Any, tmp_path: Path) -> None:
+    (tmp_path / "there.svg").write_text("old")
+    (tmp_path / "link.svg").symlink_to("there.svg")
+    assert call("heatmap", "latest", "-o", "link.svg")[0] == 0
+    assert (tmp_path / "link.svg").is_symlink()
+    drawn = (tmp_path / "there.svg").read_text()
+    assert drawn.startswith("<?xml")
+    assert call("heatmap", "latest", "-o", "-", "--format", "svg") == (0, drawn, "")
+    code, out, err = call("heatmap", "latest", "-o", "-", "--format", "svg", "--json")
+    assert (code, out, json.loads(err)["figure"]) == (0, drawn, "-")
+    assert call("heatmap", "latest", "-o", "/dev/null", "--format", "png") == (0, "/dev/null\n", "")
+    for name in ("-", "/dev/null"):
+        told = f"error: {name}: its name says no format; add --format png|svg|pdf\n"
+        assert call("heatmap", "latest", "-o", name) == (1, "", told)
+
+
+@pytest.mark.usefixtures("sweep")
+def test_a_format_goes_before_the_files_ending(call: Any) -> None:
+    assert call("heatmap", "latest", "--format", "svg") == (0, "two-by-two-heatmap.svg\n", "")
+    assert call("heatmap", "latest", "--format", "pdf", "-o", "plain") == (0, "plain\n", "")
+    assert Path("plain").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.usefixtures("sweep")
 def test_the_default_file_has_the_sweeps_name(call: Any) -> None:
     assert call("curves", "two by two") == (0, "two-by-two-curves.png\n", "")
     assert Path("two-by-two-curves.png").is_file()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import os
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeper.errors import FigureError
+from sweeper.output_file import OutputPlace, write_output
+from sweeper.streams import ReaderGoneError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,23 +29,48 @@ def render(figure: Figure, file_format: str) -> bytes:
     return buffer.getvalue()
 
 
-def write_figure(figure: Figure, path: Path) -> None:
-    """Write a figure in the format that the path's suffix names, in place of what is there; folders are created.
+def write_figure(figure: Figure, target: str | Path, file_format: str | None = None) -> None:
+    """Write a figure, in the format that the target's suffix names if none is given; folders are created.
+
+    A file is replaced, links are followed; `-` and devices are written straight.
 
     Raises:
         FigureError: a suffix that is no format, or a place that cannot be written.
+        ReaderGoneError: whoever read the stream has gone.
     """
-    content = render(figure, format_of(path))
-    partial = path.parent / f".figure-{secrets.token_hex(8)}.partial"
+    content = render(figure, file_format or format_of(Path(target)))
+    place = figure_place(target)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            partial.write_bytes(content)
-            os.replace(partial, path)
-        finally:
-            partial.unlink(missing_ok=True)
+        write_output(place, lambda path: path.write_bytes(content))
+    except ReaderGoneError:
+        raise
     except OSError as error:
-        raise FigureError(f"{path}: cannot be written ({error.strerror})", "name another file with -o") from None
+        raise _not_written(target, error) from None
+
+
+def figure_place(target: str | Path) -> OutputPlace:
+    """Where a figure goes. Raises FigureError."""
+    try:
+        return OutputPlace.of(target)
+    except OSError as error:
+        raise _not_written(target, error) from None
+
+
+def _not_written(target: str | Path, error: OSError) -> FigureError:
+    return FigureError(f"{target}: cannot be written ({error.strerror})", "name another file with -o")
+
+
+def figure_format(target: str | None, name: str | None = None) -> str:
+    """The format of this name, else the one that the target's suffix names; PNG without either.
+
+    Raises:
+        FigureError: a suffix that is no format.
+    """
+    if name is not None or target is None:
+        return name or "png"
+    if figure_place(target).is_stream and not Path(target).suffix:
+        raise FigureError(f"{target}: its name says no format", f"add --format {'|'.join(FORMATS)}")
+    return format_of(Path(target))
 
 
 def format_of(path: Path) -> str:
@@ -61,9 +86,9 @@ def format_of(path: Path) -> str:
     return suffix
 
 
-def default_path(sweep_name: str, sweep_id: str, kind: str) -> Path:
+def default_path(sweep_name: str, sweep_id: str, kind: str, file_format: str = "png") -> Path:
     """`NAME-KIND.png` in the working folder, with what a file's name had better not hold replaced by dashes."""
     safe = "".join(character if character.isalnum() or character in "-_." else "-" for character in sweep_name)
     words = "-".join(word for word in safe.split("-") if word.strip(".")).strip(".")
     short = words.encode()[:_NAME_BYTES].decode(errors="ignore") or sweep_id
-    return Path(f"{short}-{kind}.png")
+    return Path(f"{short}-{kind}.{file_format}")

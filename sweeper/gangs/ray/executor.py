@@ -45,7 +45,13 @@ class RayExecutor(StreamingExecutor):
         super().__init__(SeatLocks() if address else SeatLocks.of_this_machine(), share=share)
         if address is not None:
             _check_reachable(address)
+        self._is_cluster = address is not None
         self._driver = DriverProcess(address or capacity or local_capacity())
+
+    @property
+    def takes_seats(self) -> bool:
+        """Whether Ray has nothing to give out but what we have taken: a cluster's seats are its own."""
+        return not self._is_cluster
 
     def capacity(self) -> Capacity:
         """The cores and GPUs of each living node."""

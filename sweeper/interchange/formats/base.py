@@ -45,6 +45,9 @@ class SweepFormat(Protocol):
     companion: str
     """What is added to the file's name for a second file that belongs to it; empty where there is none."""
 
+    is_one_stream: bool
+    """Whether what `write` makes, without its second file, makes sense as a stream of bytes."""
+
     def write(self, archive: Archive, path: Path) -> None:
         """Write a sweep, and its second file beside it."""
         ...

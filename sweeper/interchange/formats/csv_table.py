@@ -38,6 +38,7 @@ class CsvFormat:
     name = "csv"
     suffixes: tuple[str, ...] = (".csv",)
     companion = ".meta"
+    is_one_stream = True
 
     def write(self, archive: Archive, path: Path) -> None:
         """The table, and beside it the head and trial by trial what else there is."""
@@ -61,7 +62,9 @@ class CsvFormat:
         if begins(path, _OLD_BEGINNING):
             yield from _read_old(path)
             return
-        meta = Path(f"{path}{self.companion}")
+        meta = Path(f"{path.resolve()}{self.companion}")  # an export through a link has its file beside the link's end
+        if not meta.is_file():
+            meta = Path(f"{path}{self.companion}")
         if not meta.is_file():
             raise DocumentError(
                 f"{path}: is an exported sweep, and its other file, {meta.name}, is not beside it",

@@ -24,6 +24,7 @@ class JsonFormat:
     name = "json"
     suffixes: tuple[str, ...] = (".json",)
     companion = ""
+    is_one_stream = True
 
     def write(self, archive: Archive, path: Path) -> None:
         """A line for the head, one for each trial, one for the end."""

@@ -48,6 +48,7 @@ class OptunaFormat:
     name = "optuna"
     suffixes: tuple[str, ...] = (".db", ".sqlite", ".sqlite3")
     companion = ""
+    is_one_stream = False
 
     def write(self, archive: Archive, path: Path) -> None:
         """The studies, then trial by trial."""

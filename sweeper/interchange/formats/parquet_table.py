@@ -32,6 +32,7 @@ class ParquetFormat:
     name = "parquet"
     suffixes: tuple[str, ...] = (".parquet",)
     companion = ""
+    is_one_stream = True
 
     def write(self, archive: Archive, path: Path) -> None:
         """Row groups of many points, in the order of trials and attempts."""

@@ -43,6 +43,7 @@ class TensorBoardFormat:
     name = "tensorboard"
     suffixes: tuple[str, ...] = ()
     companion = ""
+    is_one_stream = False
 
     def write(self, archive: Archive, path: Path) -> None:
         """The folder with a folder for each trial."""

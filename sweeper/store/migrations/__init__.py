@@ -1,8 +1,9 @@
-"""Schema versions, applied by Alembic when a store is opened."""
+"""Schema versions, applied by Alembic when a store is made, and by `sweeper upgrade`."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from alembic import command
@@ -17,8 +18,10 @@ logging.getLogger("alembic").setLevel(logging.WARNING)
 _LOCK = 0x53574545  # "SWEE": PostgreSQL's advisory lock of whoever migrates
 
 
-def upgrade(engine: Engine, revision: str) -> None:
+def upgrade(engine: Engine, revision: str, before: Callable[[], object] = lambda: None) -> None:
     """Bring the schema to `revision`; processes that open a new store at the same time wait for each other.
+
+    `before` is called when no other process can write to the store any more. Nothing changes if it raises.
 
     Raises:
         StoreError: the store was written by a newer version of the project.
@@ -31,6 +34,7 @@ def upgrade(engine: Engine, revision: str) -> None:
         else:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
         config.attributes["connection"] = connection
+        before()
         try:
             command.upgrade(config, revision)
         except CommandError as error:

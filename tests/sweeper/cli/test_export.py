@@ -11,6 +11,7 @@ import pandas
 import pyarrow.parquet as pq
 import pytest
 
+from sweeper.cli.main import main
 from sweeper.store import Store
 from tests.sweeper.interchange.archived_sweeps import NAME, fill, told
 
@@ -76,13 +77,50 @@ def test_another_name_is_one_sweeps(run: Any, store: Store, sweep: str, tmp_path
     assert "--name: is for one sweep" in err
 
 
-def test_an_export_takes_the_place_of_a_file(run: Any, sweep: str, tmp_path: Path) -> None:
+def test_an_export_takes_the_place_of_a_file_only_by_force(run: Any, sweep: str, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     path = tmp_path / "new" / "x.csv"
-    path.write_text("old")
-    assert run("export", sweep, "-o", str(path))[0] == 0
+    (tmp_path / "link.csv").symlink_to(path)
+    for there in (path, Path(f"{path}.meta")):
+        there.write_text("old")
+        for name in (path, tmp_path / "link.csv"):
+            code, _, err = run("export", sweep, "-o", str(name))
+            told = f"error: {there}: is there already; name a new file with -o, or replace it with --force\n"
+            assert (code, err) == (1, told)
+        assert there.read_text() == "old"
+        if there == path:
+            there.unlink()
+    assert run("export", sweep, "-o", str(path), "--force")[0] == 0
     assert path.read_text().startswith("trial,workers,")
     assert sorted(file.name for file in path.parent.iterdir()) == ["x.csv", "x.csv.meta"]
+    assert run("export", sweep, "-o", str(path), "--force")[0] == 0
+
+
+def test_an_export_through_a_link_is_read_through_it(run: Any, sweep: str, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link.csv").symlink_to("elsewhere/x.csv")
+    assert run("export", sweep, "-o", str(tmp_path / "link.csv"))[0] == 0
+    assert sorted(file.name for file in (tmp_path / "elsewhere").iterdir()) == ["x.csv", "x.csv.meta"]
+    assert (tmp_path / "link.csv").is_symlink()
+    for name in ("link.csv", "elsewhere/x.csv"):
+        code, out, _ = run("import", str(tmp_path / name))
+        assert (code, "imported 16 trials" in out) == (0, True)
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet", "json"])
+def test_an_export_goes_to_standard_output(
+    sweep: str, tmp_path: Path, name: str, store: Store, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    for target in (str(tmp_path / f"x.{name}"), "-"):
+        capsysbinary.readouterr()
+        with pytest.raises(SystemExit) as exit_:
+            main(["export", sweep, "-o", target, "--format", name, "--store", store.name])
+        assert not exit_.value.code
+    out, err = capsysbinary.readouterr()
+    assert out == (tmp_path / f"x.{name}").read_bytes()
+    lines = err.decode().splitlines()
+    assert lines.pop() == f"exported 16 trials of {NAME} to - ({name})"
+    assert lines == (["written without its .meta file: `sweeper import` cannot read it"] if name == "csv" else [])
 
 
 @pytest.mark.parametrize(
@@ -92,6 +130,10 @@ def test_an_export_takes_the_place_of_a_file(run: Any, sweep: str, tmp_path: Pat
         (["latest", "-o", "{}/sweeps.db"], "is a database already"),
         (["latest", "-o", "{}", "--format", "tensorboard"], "is a folder with something in it"),
         (["latest", "-o", "/proc/x.csv"], "cannot be written"),
+        (["latest", "-o", "-"], "its ending says no format"),
+        (["latest", "-o", "/dev/stdout"], "its ending says no format"),
+        (["latest", "-o", "-", "--format", "optuna"], "takes a stream of bytes, and optuna is a folder or a database"),
+        (["latest", "-o", "/dev/null", "--format", "tensorboard"], "takes a stream of bytes, and tensorboard is a"),
         (["nothing", "-o", "x.csv"], "no such sweep"),
     ],
 )

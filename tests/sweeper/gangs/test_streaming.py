@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -252,4 +253,34 @@ def test_who_may_share_waits_for_the_seats_of_a_gang_that_is_leaving(tmp_path: P
     threading.Timer(0.5, executor.leave.set).start()  # the idle gang takes a while to end
     seen = until_an_end(executor, ends=2)
     assert [e.shared for e in seen if isinstance(e.event, Ready)] == [False, False]
+    executor.close()
+
+
+def test_a_job_holds_its_seats_from_when_it_has_them(tmp_path: Path) -> None:
+    """Not while it waits for those that another sweep of the machine has; a gang that stays has them at once."""
+    others = SeatLocks([0, 1], folder=tmp_path)
+    taken = others.take(Seats(2))
+    assert taken
+    executor = SeatedExecutor(2, pool=SeatLocks([0, 1], folder=tmp_path))
+    begun = datetime.now(UTC)
+    executor.begin("first", 2)
+    assert executor.held_since("first") is None
+    others.give_back(taken)
+    given_back = datetime.now(UTC)
+    executor.finish("first")
+    first = executor.held_since("first")
+    assert first
+    assert first >= begun
+    executor.going["second"] = executor.going["first"]
+    executor.begin("second", 2)
+    executor.finish("second")
+    second = executor.held_since("second")
+    assert second
+    assert second >= first
+    assert second >= given_back
+    executor.begin("first", 2)  # another attempt, which has not the seats of the one before
+    executor.finish("first")
+    again = executor.held_since("first")
+    assert again
+    assert again >= second
     executor.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
 from engine.protocol import Ended, Evaluated, Event, Failed, Point, Ready, Started
@@ -65,6 +66,7 @@ class ScriptedExecutor:
         self.closed = False
         self.orphans_of: list[str] = []
         self.dismissed_at: list[int] = []
+        self.held: dict[str, datetime] = {}
         self._playing: dict[str, tuple[Job, deque[Event]]] = {}
 
     def capacity(self) -> Capacity:
@@ -87,6 +89,9 @@ class ScriptedExecutor:
         return happened
 
     def stop(self, trial_id: str) -> None: ...
+
+    def held_since(self, trial_id: str) -> datetime | None:
+        return self.held.get(trial_id)
 
     def dismiss_idle(self) -> None:
         self.dismissed_at.append(len(self.started))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine.protocol import Ended, Event, Failed
+from sweeper.answers.cost import bill
 from sweeper.errors import LaunchError, SeatingError, StoreError
 from sweeper.gangs.base import Job
 from sweeper.gangs.process_identity import this_machine
@@ -34,6 +35,38 @@ from tests.sweeper.scheduling.scripted import (
     fails,
     submit,
 )
+
+
+def test_the_wait_for_seats_costs_nothing(store: Store) -> None:
+    """It is no part of an attempt, whether this completes, fails before its gang is up, or never gets seats."""
+    sweep = submit(store, batch_size=[8, 16, 32])
+    completed, failed, unseated = (trial.id for trial in store.trials.of(sweep))
+    hour = datetime.now(UTC) - timedelta(hours=1)
+
+    def script(job: Job) -> list[Event]:
+        return completes(job) if job.trial_id == completed else [Failed(job.trial_id, "mpiexec has ended")]
+
+    executor = ScriptedExecutor(script)
+    executor.held = {completed: hour, failed: hour}
+    Scheduler(store, executor, Watcher(), TickingClock()).run(sweep)
+    attempts = {trial: store.attempts.of(trial)[0] for trial in (completed, failed, unseated)}
+    assert (attempts[completed].started_at, attempts[failed].started_at) == (hour, hour)
+    assert attempts[unseated].started_at >= hour + timedelta(hours=1)
+    trials = [(trial.id, 2, trial.seconds) for trial in store.trials.of(sweep)]
+    cost = bill(store, store.sweeps.find(sweep), trials, 1.5)
+    assert [round(cost[trial], 2) for trial in attempts] == [3.0, 3.0, 0.0]
+
+
+def test_what_an_interrupt_finds_without_seats_costs_nothing(store: Store) -> None:
+    sweep = submit(store, batch_size=[8])
+    executor, rounds = ScriptedExecutor(lambda _: []), iter([0, 0])
+    with pytest.raises(KeyboardInterrupt):
+        Scheduler(store, executor, Watcher(), TickingClock(), interrupts=lambda: next(rounds, 1)).run(sweep)
+    (trial,) = store.trials.of(sweep)
+    (attempt,) = store.attempts.of(trial.id)
+    assert attempt.ended_at is not None
+    assert store.attempts.seconds(sweep)[trial.id] == (attempt.ended_at - attempt.started_at).total_seconds()
+    assert attempt.reason == "interrupted"
 
 
 def test_every_trial_is_run_once_and_recorded(store: Store) -> None:
