@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import io
 import os
 import re
 import subprocess
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 import psutil
 
@@ -22,7 +26,9 @@ from sweeper.gangs.launcher import find_launcher
 from sweeper.gangs.processes import OWNER_VARIABLE, end_job, family, owner_tag
 
 _TAIL_BYTES = 64 * 1024
-_NOISE_LINES = 20
+_PIECE_BYTES = 64 * 1024
+_LONGEST_LINE = 1024 * 1024  # characters, of an event far fewer
+_NOISE_LINES, _NOISE_LENGTH = 20, 2_000
 
 
 class MpiJob:
@@ -60,33 +66,52 @@ class MpiJob:
                 stderr=log,
                 env=environment,
                 cwd=folder,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
                 start_new_session=True,
             )
         self._members: list[psutil.Process] = []
         self._segments: set[Path] = set()
         self._noise: list[str] = []
         self._ending = threading.Lock()
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._lines: deque[str] = deque()  # heard, and not told yet
+        self._unended = ""
+
+    def pieces(self) -> Iterator[str]:
+        """What the ranks say on standard output as it comes, until the job has ended or was ended."""
+        output = cast(io.BufferedReader, self.process.stdout)
+        with contextlib.suppress(ValueError):  # closed by kill
+            while piece := output.read1(_PIECE_BYTES):
+                yield self._decoder.decode(piece)
 
     def lines(self) -> Iterator[str]:
-        """What the ranks say on standard output, until the job has ended or was ended."""
-        assert self.process.stdout is not None
-        with contextlib.suppress(ValueError):  # closed by kill
-            for line in self.process.stdout:  # noqa: UP028 - with `yield from`, who stops listening closes the pipe
-                yield line
+        """The same, line by line; one that is longer than `_LONGEST_LINE` in parts. Goes on where it was left."""
+        yield from self._whole_lines()
+        for piece in self.pieces():
+            *lines, self._unended = (self._unended + piece).split("\n")
+            self._lines.extend(lines)
+            yield from self._whole_lines()
+            if len(self._unended) > _LONGEST_LINE:
+                yield self._last_line()
+        yield self._last_line()
+
+    def _whole_lines(self) -> Iterator[str]:
+        while self._lines:
+            yield self._lines.popleft()
+
+    def _last_line(self) -> str:
+        last, self._unended = self._unended, ""
+        return last
 
     def send(self, line: str) -> None:
         """A line to rank 0's standard input. To a job that has died it goes nowhere: its output ends, and tells."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ValueError):
-            self.process.stdin.write(line + "\n")
+            self.process.stdin.write(f"{line}\n".encode())
             self.process.stdin.flush()
 
     def keep(self, line: str) -> None:
         """A line that is for nobody: for the log, and for the reason should it be mpiexec's own word on a death."""
-        self._noise = [*self._noise, line.rstrip()][-_NOISE_LINES:]
+        self._noise = [*self._noise, line.rstrip()[:_NOISE_LENGTH]][-_NOISE_LINES:]
         with self.log.open("a", encoding="utf-8") as log:
             log.write(line if line.endswith("\n") else line + "\n")
 

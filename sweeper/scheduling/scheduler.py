@@ -356,7 +356,8 @@ class Scheduler:
             if event.outcome == "stopped" and isinstance(running.verdict, Enough):
                 self._put_back(running, str(running.verdict), "timed")
             elif event.outcome == "stopped" and running.verdict:
-                self._finish(running, TrialState.PRUNED, str(running.verdict), phases=event.phases)
+                reason = "; ".join(filter(None, (str(running.verdict), event.reason)))
+                self._finish(running, TrialState.PRUNED, reason, phases=event.phases)
             else:
                 self._finish(running, STATE_OF[event.outcome], event.reason, phases=event.phases)
             self._over.popleft()
