@@ -79,6 +79,7 @@ class PreparedSweep:
 
 def prepare_sweep(spec: SweepSpec, execution: Execution) -> PreparedSweep:
     """Plan a spec and look for all that its trials need, before a store is made for it; raises as `prepare` does."""
+    spec.check_effects()
     trials = plan(spec, first_points)
     needed = [*trials, *outermost(spec)] if spec.search.learns else trials
     prepare(needed, execution)
@@ -92,6 +93,8 @@ def run_sweep(
     spec, trials = prepared.spec, prepared.trials
     if not again:
         refuse_repetition(store, spec)
+    for note in spec.notes():
+        audience.say(f"note: {note}")
     return execute(store, prepared.needed, execution, audience, lambda: store.sweeps.add(spec, trials))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sweeper.answers.certainty import doubtful_trials, extremes_answer, separation_answer, setting_answer
 from sweeper.answers.cost import candidates_over, rate_for
+from sweeper.answers.numbers import as_passed
 from sweeper.answers.sweeps import accuracies_of, heading
 from sweeper.errors import SpecError
 from sweeper.ranking import Candidate, Group, best_per_group
@@ -57,6 +58,8 @@ def best_answer(
     limit = sweep.threshold if threshold is None else threshold
     if limit is not None and not math.isfinite(limit):
         raise SpecError([f"threshold: {limit} is not finite; give a loss, for example 1.8"])
+    if sweep.spec.is_command:
+        trials = [trial._replace(parameters=as_passed(trial.parameters)) for trial in trials]
     groups = best_per_group(trials, limit, names)
     accuracies, prune = accuracies_of(store, sweep), sweep.spec.prune
     settled = _is_asked_as_pruned(sweep, axis, names, limit) and _holds(sweep, groups) and _as_planned(trials, repeats)

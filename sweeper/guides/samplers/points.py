@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
 
 import numpy as np
 
 from sweeper.spec import SweepSpec
 from sweeper.spec.axes import Scalar
+from sweeper.spec.conditions import Point
 from sweeper.spec.dimensions import Dimension, Interval
 from sweeper.spec.repeats import planned_seeds
-
-Point: TypeAlias = dict[str, Scalar]
 
 _BATCH = 64  # drawn at a time, a power of two as Sobol's sequence has it
 _MOST_DRAWN = 20  # times the points wanted, and of a small space so many at least: what is left of it is then listed
@@ -64,14 +62,16 @@ def sample(spec: SweepSpec, group: Point, count: int, seed: list[int]) -> list[P
     found: dict[tuple[Scalar, ...], Point] = {}
     for place in itertools.islice(drawn, max(_LEAST_DRAWN, _MOST_DRAWN * count)):
         point = {name: one.at(share) for (name, one), share in zip(free.items(), place, strict=True)}
+        point = spec.without_absent({**group, **point})
         found.setdefault(tuple(point.values()), point)
         if len(found) >= count:
             break
     else:
         for point in _all_points(free):
             if len(found) < count:
+                point = spec.without_absent({**group, **point})
                 found.setdefault(tuple(point.values()), point)
-    return [{name: {**group, **point}[name] for name in spec.dimensions} for point in found.values()]
+    return [{name: point[name] for name in spec.dimensions} for point in found.values()]
 
 
 def _random(count: int, seed: list[int]) -> Iterator[list[float]]:
