@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +45,22 @@ def first_points(spec: SweepSpec) -> list[Point]:
         for number, (group, share) in enumerate(shares(spec))
         for point in sample(spec, group, startup(spec, share), [spec.search.seed, number])
     ]
+
+
+def further_points(spec: SweepSpec, there: Sequence[Mapping[str, Any]]) -> list[Point]:
+    """What a search that does not learn adds to a sweep, whose trials have these parameters, for it to have all.
+
+    In an unchanged space these are the points that a larger search would have drawn after those that are there.
+    """
+    known = [{name: parameters.get(name) for name in spec.dimensions} for parameters in there]
+    taken = {tuple(point.values()) for point in known}
+    found: list[Point] = []
+    for number, (group, share) in enumerate(shares(spec)):
+        members = {tuple(point.values()) for point in known if group.items() <= point.items()}
+        drawn = sample(spec, group, share + len(members), [spec.search.seed, number])
+        found += [point for point in drawn if tuple(point.values()) not in taken][: max(0, share - len(members))]
+    assert spec.search.trials is not None
+    return found[: max(0, spec.search.trials // planned_seeds(spec.repeats) - len(taken))]
 
 
 def startup(spec: SweepSpec, share: int) -> int:
