@@ -137,6 +137,11 @@ class CommandGang:
     def _heard_of_rank(self, said: dict[str, Any]) -> Iterator[Event]:
         number = said[rank.KEY]
         self._ranks.setdefault(number, {}).update(said)
+        if wrong := self._mpi.wrong_launcher(self._job.trial_id, said.get("size", self._job.workers)):
+            if not self._failure:
+                self._failure = wrong
+                self._end_soon(0.0)
+            return
         if "pid" in said and number == 0:
             self._reports.begin()
         if "pid" in said and len(self._pids()) == self._job.workers:

@@ -19,10 +19,10 @@ from typing import cast
 import psutil
 
 from engine.cores import VARIABLE as CORES_VARIABLE
-from engine.protocol import LAST_WORDS, Event
+from engine.protocol import LAST_WORDS, Event, Failed
 from engine.shared_memory import mapped_segments, remove_segments
 from sweeper.gangs.base import Job, JobEvent
-from sweeper.gangs.launcher import find_launcher
+from sweeper.gangs.launcher import find_launcher, wrong_launcher
 from sweeper.gangs.processes import OWNER_VARIABLE, end_job, family, owner_tag
 
 _TAIL_BYTES = 64 * 1024
@@ -52,6 +52,7 @@ class MpiJob:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.begun = time.monotonic()
         launcher = find_launcher()
+        self._ranks, self._mpiexec = job.workers, launcher.mpiexec
         environment = {
             **launcher.environment(os.environ, job.cpus_per_worker, job.gpus, crowded=job.granted is not None),
             **({CORES_VARIABLE: ",".join(map(str, job.cores))} if job.cores else {}),
@@ -147,6 +148,13 @@ class MpiJob:
         who = f"rank {guilty}" if guilty is not None else "the MPI job"
         how = f"was killed by signal {signal}" if signal else f"ended with exit code {code}"
         return guilty, f"{who} {how}"
+
+    def wrong_launcher(self, trial_id: str, worlds_of: int) -> Failed | None:
+        """The failure of a job whose ranks see worlds of so many ranks; None where that is the job's number."""
+        if worlds_of == self._ranks:
+            return None
+        reason, remedy = wrong_launcher(self._mpiexec, self._ranks, worlds_of)
+        return Failed(trial_id, reason, remedy=remedy)
 
     def wrapped(self, job: Job, event: Event, begun: float) -> JobEvent:
         """An event of `job`, begun at that time of time.monotonic."""
