@@ -52,3 +52,12 @@ def learnt_nothing(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     parts += [f"{at_chance} stayed at chance"] if at_chance else []
     if parts:
         yield f"Of {sum(group['trials'] for group in groups)} trials {', '.join(parts)}."
+
+
+def losses_words(lost: Mapping[str, Any]) -> str:
+    """What became of trials of a group that nobody won, as in "1 of 4 trials failed, 2 were cancelled"."""
+    failed, cancelled, trials = lost["failed"], lost["cancelled"], lost["trials"]
+    were = "was" if cancelled == 1 else "were"
+    if not failed:
+        return f"{cancelled} of {trials} trials {were} cancelled"
+    return f"{failed} of {trials} trials failed" + (f", {cancelled} {were} cancelled" if cancelled else "")

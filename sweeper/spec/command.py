@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
@@ -88,16 +88,18 @@ def _names_in(text: str) -> list[str]:
 
 
 def command_faults(
-    config: CommandConfig, swept: Iterable[str], absent: Mapping[str, Sequence[Scalar]], repeats: int
+    config: CommandConfig, places: Mapping[str, str], absent: Mapping[str, Sequence[Scalar]], repeats: int
 ) -> list[str]:
     """What does not fit between a command's words and the space, one line each.
 
-    `absent` has the names that some trials have no value of, and all values of each.
+    `places` says where in the space each swept name stands, `absent` has the names that some trials have no value of,
+    and all values of each.
     """
-    used, swept = config.names(), [name for name in swept if name != WORKERS]
+    used, swept = config.names(), [name for name in places if name != WORKERS]
     unused = [f"trial.values.{name}" for name in config.values if name not in used or name == WORKERS]
     problems = [
-        f"space.{name}: the command does not use it; write {{{name}}} where it goes in trial.command, or remove it"
+        f"space.{places[name]}: the command does not use it; write {{{name}}} where it goes in trial.command, or "
+        "remove it"
         for name in swept
         if name not in used and name.isidentifier()
     ]

@@ -230,15 +230,18 @@ class SweepSpec(_Strict):
         problems: list[str] = []
         for name in dict.fromkeys(name for name in self.swept if self.swept.count(name) > 1):
             problems.append(f"space.{name}: is a field of space.{LISTED}, too; keep one of them")
-        for name in dict.fromkeys(self.swept):
-            listed = self.settings is not None and name in self.settings.names
-            problems += _axis_faults(self.trial, name, self._ends(name), may_be_absent=listed and name != WORKERS)
+        listed = self.settings.names if self.settings else []
+        for name in dict.fromkeys(name for name in self.swept if name not in listed):
+            problems += _axis_faults(self.trial, name, self._ends(name))
+        if self.settings:
+            problems += _setting_faults(self.trial, self.settings)
         for name, axis in self.space.items():
             if self.search.method == "grid" and isinstance(axis, Range) and axis.open and not axis.log:
                 problems.append(f"space.{name}: neither step nor count is given: add one of them, or search: random")
         if isinstance(self.trial, CommandConfig):
             seeds = planned_seeds(self.repeats)
-            problems += command_faults(self.trial, self.swept, self._absent_in_some(), seeds)
+            places = {name: f"{LISTED}[0].{name}" if name in listed else name for name in self.swept}
+            problems += command_faults(self.trial, places, self._absent_in_some(), seeds)
         else:
             problems += self._training_faults(self.trial)
         if not problems:
@@ -488,53 +491,69 @@ def _worker_count(value: Scalar) -> int:
     return int(value)
 
 
-def _axis_faults(
-    trial: TrainingConfig | CommandConfig, name: str, axis: list[Scalar] | Range, *, may_be_absent: bool
-) -> list[str]:
+def _name_faults(trial: TrainingConfig | CommandConfig, name: str, place: str) -> list[str]:
+    """What is wrong with the name of a swept field, which stands at a `place` in the spec."""
+    if isinstance(trial, CommandConfig):
+        fits = name == WORKERS or name.isidentifier()
+        return [] if fits else [f"{place}: cannot stand in braces; take letters, digits and _"]
     fields = sweepable_fields()
-    if name not in fields and not isinstance(trial, CommandConfig):
-        inner = [field for field in fields if field.startswith(f"{name}.")]
-        if inner:
-            return [f"space.{name}: is a group of fields; write {' or '.join(inner)}"]
-        near = difflib.get_close_matches(name.removeprefix("trial."), fields, n=1)
-        remedy = f"did you mean {near[0]}?" if near else f"known are {', '.join(fields)}"
-        return [f"space.{show_name(name)}: unknown key; {remedy}"]
-    if isinstance(trial, CommandConfig) and name != WORKERS:
-        return _word_faults(name, _words(axis))
-    values = expand(axis, integers=name == WORKERS or _integers(name))
+    if name in fields:
+        return []
+    inner = [field for field in fields if field.startswith(f"{name}.")]
+    if inner:
+        return [f"{place}: is a group of fields; write {' or '.join(inner)}"]
+    near = difflib.get_close_matches(name.removeprefix("trial."), fields, n=1)
+    return [f"{place}: unknown key; " + (f"did you mean {near[0]}?" if near else f"known are {', '.join(fields)}")]
+
+
+def _axis_faults(trial: TrainingConfig | CommandConfig, name: str, axis: list[Scalar] | Range) -> list[str]:
+    """What is wrong with a field that is swept by itself."""
+    if problems := _name_faults(trial, name, f"space.{show_name(name)}"):
+        return problems
+    is_word = isinstance(trial, CommandConfig) and name != WORKERS
+    values = list(_words(axis)) if is_word else expand(axis, integers=name == WORKERS or _integers(name))
     if not values:
-        return [_is_empty(name)]
-    if None in values and not may_be_absent:
+        return [f"space.{name}: is empty; give at least one value or remove the key"]
+    if is_word:
+        as_passed = [str(value) for value in values if value is not None]
+        return _repetitions(name, as_passed) or _repetitions(name, values)
+    if None in values:
         return [f"space.{name}: None is no single value; give numbers, names, true or false"]
-    problems: list[str] = []
-    normal: list[Scalar] = []
-    for value in values:
-        try:
-            normal += _values(trial, name, [value])
-        except ValidationError as error:
-            problems += describe_faults(error, TrainingConfig, prefix="space", only=name, value=value)
-        except (ValueError, OverflowError):
-            problems.append(f"space.{name}: {value!r} is no worker count; give a whole number of at least 1")
-    return problems + _repetitions(name, normal)
+    checked = [_checked(trial, name, value, name) for value in values]
+    normal = [one for found, _ in checked for one in found]
+    return [fault for _, faults in checked for fault in faults] + _repetitions(name, normal)
 
 
-def _word_faults(name: str, values: Sequence[Scalar]) -> list[str]:
-    """What is wrong with the values of one of a command's names."""
-    if not name.isidentifier():
-        return [f"space.{show_name(name)}: cannot stand in braces; take letters, digits and _"]
-    if not values:
-        return [_is_empty(name)]
-    as_passed = [str(value) for value in values if value is not None]
-    return _repetitions(name, as_passed) or _repetitions(name, values)
+def _setting_faults(trial: TrainingConfig | CommandConfig, settings: ListedSettings) -> list[str]:
+    """What is wrong with the fields of listed settings, each with its place in the list."""
+    problems = [
+        fault for name in settings.names for fault in _name_faults(trial, name, f"space.{LISTED}[0].{show_name(name)}")
+    ]
+    if problems:
+        return problems
+    return [
+        fault
+        for number, setting in enumerate(settings.root)
+        for name, value in setting.items()
+        for fault in _checked(trial, name, value, f"{LISTED}[{number}].{name}")[1]
+    ]
+
+
+def _checked(
+    trial: TrainingConfig | CommandConfig, name: str, value: Scalar, place: str
+) -> tuple[Sequence[Scalar], list[str]]:
+    """A value in its field's own type, or what is wrong with it; `place` is where it stands in the space."""
+    try:
+        return _values(trial, name, [value]), []
+    except ValidationError as error:
+        return (), describe_faults(error, TrainingConfig, prefix="space", only=place, value=value)
+    except (ValueError, OverflowError):
+        return (), [f"space.{place}: {value!r} is no worker count; give a whole number of at least 1"]
 
 
 def _unlike(values: Sequence[Scalar]) -> list[Scalar]:
     """Each value once."""
     return [value for place, value in enumerate(values) if not any(same(value, one) for one in values[:place])]
-
-
-def _is_empty(name: str) -> str:
-    return f"space.{name}: is empty; give at least one value or remove the key"
 
 
 def _repetitions(name: str, values: Sequence[Scalar]) -> list[str]:
