@@ -55,6 +55,8 @@ CLASSES: dict[str, int] = {
     "synthetic": 10,
     "synthetic-224": 10,
 }
+# Models that draw at random in training, which parts of their layers to leave out.
+_DROPPING_OUT = ("alexnet", "vgg11", "vgg13", "vgg16", "vgg19", "googlenet")
 # Samples that built-in data sets have for training.
 SAMPLES: dict[str, int] = {
     "fashion-mnist": 60_000,
@@ -85,6 +87,7 @@ PositiveFloat = Annotated[float, Number, Field(gt=0, allow_inf_nan=False)]
 
 Overlap = Literal["auto", "on", "off"]
 OVERLAPPING = ("auto", "all-reduce", "nccl")  # methods of exchange that can send gradients while others are computed
+SEVERAL_WORKERS = "workers above 1"  # what an exchange needs to have an effect
 
 
 class ExchangeConfig(BaseModel):
@@ -276,6 +279,32 @@ class TrainingConfig(BaseModel):
         if self.augmentation.changes_pictures and not DATA.get(self.data, True):
             raise ValueError(f"augmentation is of pictures, and data {self.data} has none: remove it")
         return self
+
+    def idle(self, workers: int) -> dict[str, str]:
+        """Fields, by dotted path, whose values change nothing in a run of so many workers, and what would let them."""
+        found: dict[str, str] = {}
+        if self.schedule.kind != "step":
+            found |= dict.fromkeys(("schedule.milestones", "schedule.factor"), "schedule.kind: step")
+        elif not self.schedule.milestones:
+            found["schedule.factor"] = "schedule.milestones"
+        if self.augmentation.instances == 1:
+            found["augmentation.batch"] = "augmentation.instances above 1"
+        if not self._instances_differ:
+            found["augmentation.instances"] = "augmentation.flip, shift or cutout"
+        if self.exchange.average == "weights" or self.exchange.method not in OVERLAPPING:
+            found["exchange.overlap"] = f"averaged gradients and exchange.method {' or '.join(OVERLAPPING)}"
+        if workers == 1:
+            alone = ("schedule.linear_scaling", *(f"exchange.{name}" for name in ExchangeConfig.model_fields))
+            found |= dict.fromkeys(alone, SEVERAL_WORKERS)
+        if not MODELS.get(self.model, False):
+            found["fc"] = "a model with fully connected layers of the engine's own"
+        return found
+
+    @property
+    def _instances_differ(self) -> bool:
+        """Whether it matters how many instances of a sample are computed; of the user's own models nobody knows."""
+        draws = self.model not in MODELS or self.model in _DROPPING_OUT
+        return self.augmentation.changes_pictures or draws or self.augmentation.batch == "instances"
 
     def global_batch(self, workers: int) -> int:
         """Images of one full step of `workers` workers."""

@@ -117,13 +117,17 @@ class Ended:
 
 @dataclass(frozen=True)
 class Failed:
-    """The gang died or could not start; `rank` is the guilty one where it is known (sent by the supervisor)."""
+    """The gang died or could not start; `rank` is the guilty one where it is known (sent by the supervisor).
+
+    With a `remedy` no other gang of several ranks can start either before somebody has done what it says.
+    """
 
     kind: ClassVar[str] = "failed"
     trial: str
     reason: str
     rank: int | None = None
     traceback: str = ""
+    remedy: str = ""
 
 
 Command: TypeAlias = Train | Stop | Exit

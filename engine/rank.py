@@ -62,7 +62,7 @@ def main() -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, pass_on)
-    _say(rank, pid=program.pid, host=socket.gethostname())
+    _say(rank, pid=program.pid, host=socket.gethostname(), size=int(size))
     if rank == 0:
         threading.Thread(target=_end_with_supervisor, daemon=True).start()
     code = program.wait()

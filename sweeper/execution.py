@@ -15,16 +15,16 @@ from engine.config import TrainingConfig, is_factory
 from engine.data import load
 from engine.factories import check_factory
 from engine.operators import check_operators, needs_operators
-from sweeper.errors import NotFoundError, RepeatedError, StoreError
+from sweeper.errors import NotFoundError, RepeatedError, SpecError, StoreError
 from sweeper.gangs import make_executor
 from sweeper.gangs.launcher import find_launcher
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.processes import kill_gangs
 from sweeper.gangs.seats import seats_of
 from sweeper.guides import guide_for
-from sweeper.guides.samplers import first_points
+from sweeper.guides.samplers import first_points, further_points
 from sweeper.paths import checkpoints_folder, make_logs_folder
-from sweeper.plan import outermost, plan
+from sweeper.plan import outermost, plan, trials_at
 from sweeper.plan.trial import KEPT, TrialSpec, TrialState
 from sweeper.scheduling.admission import check_seating, shape_of
 from sweeper.scheduling.interrupts import Interrupts
@@ -79,6 +79,7 @@ class PreparedSweep:
 
 def prepare_sweep(spec: SweepSpec, execution: Execution) -> PreparedSweep:
     """Plan a spec and look for all that its trials need, before a store is made for it; raises as `prepare` does."""
+    spec.check_effects()
     trials = plan(spec, first_points)
     needed = [*trials, *outermost(spec)] if spec.search.learns else trials
     prepare(needed, execution)
@@ -92,6 +93,8 @@ def run_sweep(
     spec, trials = prepared.spec, prepared.trials
     if not again:
         refuse_repetition(store, spec)
+    for note in spec.notes():
+        audience.say(f"note: {note}")
     return execute(store, prepared.needed, execution, audience, lambda: store.sweeps.add(spec, trials))
 
 
@@ -118,6 +121,73 @@ def resume_sweep(
     if forget_stop:
         store.sweeps.forget_stop(sweep_id)
     return execute(store, specs, execution, audience, lambda: sweep_id)
+
+
+def extend_sweep(
+    store: Store,
+    reference: str,
+    spec: SweepSpec,
+    execution: Execution,
+    audience: Audience,
+    tell: Callable[[str], object],
+) -> SweepRecord:
+    """Add trials to a sweep and run them: those of a grid that it lacks, or those that a search still needs.
+
+    `tell` gets a line on what is added.
+
+    A search takes the sweep to `search.trials` trials in all, with what the sweep's earlier trials have come to. Its
+    threshold, axis and groups stay.
+
+    Raises:
+        NotFoundError: there is no such sweep.
+        SpecError: the spec does not go with the sweep, or adds nothing to it.
+    """
+    found = store.sweeps.find(reference)
+    if spec.search.method != "grid":
+        spec = _going_on(found, spec)
+    trials = _further_trials(store, found, spec)
+    missing = [name for name in found.group_by if any(name not in trial.parameters for trial in trials)]
+    if missing:
+        raise SpecError([f"space: sweep {found.id} is grouped by {missing[0]}, which is not swept; add it"])
+
+    def add() -> None:
+        new = len(store.sweeps.extend(found.id, trials))
+        if spec.search.method == "grid":
+            tell(f"sweep {found.id}: {new} new trials, {len(trials) - new} that it has already")
+        else:
+            store.sweeps.change_spec(found.id, spec)
+            tell(f"sweep {found.id}: the search goes on from {found.trials} to {spec.search.trials} trials")
+
+    needed = [*trials, *(outermost(spec) if spec.search.learns else [])]
+    return resume_sweep(store, found.id, execution, audience, added=needed, change=add)
+
+
+def _further_trials(store: Store, sweep: SweepRecord, spec: SweepSpec) -> list[TrialSpec]:
+    """The trials of a spec that are known by now; a search that learns thinks of its own when it runs."""
+    if spec.search.method == "grid":
+        return plan(spec)
+    if spec.search.learns:
+        return []
+    return trials_at(spec, further_points(spec, [trial.parameters for trial in store.trials.of(sweep.id)]))
+
+
+def _going_on(sweep: SweepRecord, spec: SweepSpec) -> SweepSpec:
+    """A search as the sweep's own from now on.
+
+    Raises:
+        SpecError: the sweep has as many trials already, or trials of other settings, which say nothing to a search.
+    """
+    method, trials = spec.search.method, spec.search.trials or 0
+    if trials <= sweep.trials:
+        line = f"search.trials: {trials} adds nothing, for sweep {sweep.id} has {sweep.trials} trials"
+        raise SpecError([f"{line}; give more: all trials count, earlier ones too"])
+    before = _spec_of(sweep)
+    if spec.search.learns and (before is None or spec.trial != before.trial or spec.repeats != before.repeats):
+        name = "repeats" if before and spec.trial == before.trial else "trial"
+        line = f"{name}: is not that of sweep {sweep.id}, and search: {method} compares trials of the same settings"
+        raise SpecError([f"{line}; use the sweep's own, search: grid, or another sweep"])
+    objective = {"threshold": sweep.threshold, "over": sweep.over, "group_by": sweep.group_by}
+    return SweepSpec.model_validate({**spec.model_dump(), "name": sweep.name, "objective": objective})
 
 
 def rerun_sweep(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from sweeper.answers.cost import candidate_over
-from sweeper.answers.numbers import measure, parameter
+from sweeper.answers.numbers import as_passed, measure, parameter
 from sweeper.answers.trial_words import area_words
 from sweeper.ranking import Group as RankedGroup
 from sweeper.ranking.curve import LossPoint
@@ -96,6 +96,9 @@ class _SweepView:
     def _ended(self) -> int:
         return sum(trial.state.ended for trial in self._trials.values())
 
+    def _words_of(self, parameters: Mapping[str, Any]) -> str:
+        return _in_words(as_passed(parameters) if self._sweep.spec.is_command else parameters)
+
     def _groups(self) -> list[RankedGroup]:
         """Ranked anew only when a trial has ended: this runs on cores that trials are timed on."""
         if self._ranked is None:
@@ -134,7 +137,7 @@ class LineView(_SweepView):
         marks = ["oversubscribed"] if trial.oversubscribed else []
         marks += ["at chance"] if trial.at_chance else []
         marks += [f"derived from trial {trial.derived_from}"] if trial.derived_from else []
-        what = f"{describe(trial.parameters)}: {trial.state.value}"
+        what = f"{describe(trial)}: {trial.state.value}"
         parts = [what, values, *marks, why, "leads its group" if leads else ""]
         self._print(f"[{self._ended()}/{self._total()}] {', '.join(filter(None, parts))}")
 
@@ -191,7 +194,7 @@ class LiveView(_SweepView):
         """The row goes; failures stay above the table as lines."""
         self._take_row(trial)
         if trial.reason:
-            line = f"{describe(trial.parameters)}: {trial.state.value}, {' '.join(trial.reason.split())}"
+            line = f"{describe(trial)}: {trial.state.value}, {' '.join(trial.reason.split())}"
             self._live.console.print(line, markup=False, highlight=False)
 
     def result_kept(self, trial: TrialRecord, why: str) -> None:
@@ -218,11 +221,9 @@ class LiveView(_SweepView):
         for trial_id, point in list(self._points.items()):
             trial = self._trials[trial_id]
             if point is None:
-                table.add_row(describe(trial.parameters), "starting", "", "")
+                table.add_row(describe(trial), "starting", "", "")
             else:
-                table.add_row(
-                    describe(trial.parameters), _done(point, trial), f"{point.seconds:.1f}", measure(point.loss)
-                )
+                table.add_row(describe(trial), _done(point, trial), f"{point.seconds:.1f}", measure(point.loss))
         return table
 
     def _leader_table(self) -> Table:
@@ -230,21 +231,21 @@ class LiveView(_SweepView):
         for group in self._groups():
             if group.winner:
                 winner = group.winner
-                cells = describe(winner.parameters), measure(winner.area), measure(winner.minimum_loss)
+                cells = self._words_of(winner.parameters), measure(winner.area), measure(winner.minimum_loss)
             else:
-                cells = f"{describe(group.key)}: none yet", "", measure(group.best_minimum_loss)
+                cells = f"{self._words_of(group.key)}: none yet", "", measure(group.best_minimum_loss)
             table.add_row(*cells, f"{len(group.ranking)}/{group.competitors}")
         return table
 
 
 def another_attempt(trial: TrialRecord, reason: str) -> str:
     """The line about an attempt that has failed."""
-    return f"{describe(trial.parameters)}: attempt {trial.attempt} failed, {' '.join(reason.split())}; trying again"
+    return f"{describe(trial)}: attempt {trial.attempt} failed, {' '.join(reason.split())}; trying again"
 
 
 def old_result_kept(trial: TrialRecord, why: str) -> str:
     """The line about a repetition without a result."""
-    return f"{describe(trial.parameters)}: {' '.join(why.split())}; it keeps its old result"
+    return f"{describe(trial)}: {' '.join(why.split())}; it keeps its old result"
 
 
 def plural(count: int, noun: str) -> str:
@@ -252,8 +253,12 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def describe(parameters: dict[str, Any]) -> str:
-    """Parameters in a few words: "workers 2, batch size 64, learning rate 0.1"."""
+def describe(trial: TrialRecord) -> str:
+    """A trial's parameters in a few words: "workers 2, batch size 64, learning rate 0.1"."""
+    return _in_words(as_passed(trial.parameters) if "command" in trial.config else trial.parameters)
+
+
+def _in_words(parameters: Mapping[str, Any]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {parameter(value)}" for name, value in parameters.items())
 
 

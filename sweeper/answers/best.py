@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import difflib
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sweeper.answers.certainty import doubtful_trials, extremes_answer, separation_answer, setting_answer
 from sweeper.answers.cost import candidates_over, rate_for
 from sweeper.answers.imports import imported_from
+from sweeper.answers.numbers import as_passed
 from sweeper.answers.sweeps import accuracies_of, heading
 from sweeper.errors import SpecError
+from sweeper.gangs.machine import local_capacity
+from sweeper.gangs.seats import seats_of
+from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate, Group, best_per_group
 from sweeper.ranking.settings import competitors
+from sweeper.scheduling.admission import shape_of
 from sweeper.spec import BY_LOSS, OVER
 from sweeper.spec.axes import WORKERS
 from sweeper.spec.repeats import Race, gives_seeds
@@ -38,10 +44,12 @@ def best_answer(
     given too. The winner's "accuracy" is as in `show_answer`. Of a group "oversubscribed" counts the completed trials
     that are left out since their ranks shared cores or GPUs; `oversubscribed` ranks these, too. "diverged" and
     "at_chance" count the trials whose loss was not finite, and those that never learnt; "unknown_origin" counts the
-    imported ones that are left out since nobody has said where their seconds begin. "in_doubt" has the pruned
-    trials that might have won by what is asked for: the sweep's own axis, groups and threshold have stopped them, or a
-    floor that losses have come below, or a pruner that looks at losses. "risk" is the chance that forecasts have cost a
-    winner all the same. An imported winner has its "source", and what its curve "lacks".
+    imported ones that are left out since nobody has said where their seconds begin. "lost" counts the trials that
+    failed or were cancelled of each group without a winner, "repeatable" the oversubscribed ones that this machine can
+    seat. "in_doubt" has the pruned trials that might have won by what is asked for: the sweep's own axis, groups and
+    threshold have stopped them, or a floor that losses have come below, or a pruner that looks at losses. "risk" is the
+    chance that forecasts have cost a winner all the same. An imported winner has its "source", and what its curve
+    "lacks".
 
     Raises:
         NotFoundError: see `Store.sweeps.find`.
@@ -58,6 +66,8 @@ def best_answer(
     limit = sweep.threshold if threshold is None else threshold
     if limit is not None and not math.isfinite(limit):
         raise SpecError([f"threshold: {limit} is not finite; give a loss, for example 1.8"])
+    if sweep.spec.is_command:
+        trials = [trial._replace(parameters=as_passed(trial.parameters)) for trial in trials]
     groups = best_per_group(trials, limit, names)
     accuracies, prune = accuracies_of(store, sweep), sweep.spec.prune
     settled = _is_asked_as_pruned(sweep, axis, names, limit) and _holds(sweep, groups) and _as_planned(trials, repeats)
@@ -73,6 +83,8 @@ def best_answer(
         "threshold": limit,
         "risk": prune.risk if prune.method == "forecast" else 0.0,
         **extremes_answer(store, sweep, limit, rate, repeats, oversubscribed=oversubscribed),
+        "lost": [lost for group in groups if (lost := _lost(group))],
+        "repeatable": _repeatable(store, sweep) if any(group.untimed for group in groups) else 0,
         "unknown_origin": _of_unknown_origin(sweep, axis, trials),
         "groups": answers,
     }
@@ -106,6 +118,22 @@ def _group(group: Group, accuracies: Mapping[str, float], repeats: int | Race, *
         "runner_up": best[1] if best[1:] else None,
         **separation_answer(group, repeats),
     }
+
+
+def _lost(group: Group) -> dict[str, Any] | None:
+    states = Counter(trial.state for member in group.members for trial in member.trials)
+    failed, cancelled = states[TrialState.FAILED], states[TrialState.CANCELLED]
+    if group.winner or not (failed or cancelled):
+        return None
+    return {"group": group.key, "trials": group.trials, "failed": failed, "cancelled": cancelled}
+
+
+def _repeatable(store: Store, sweep: SweepRecord) -> int:
+    """How many oversubscribed trials this machine could seat, were it idle."""
+    completed = store.trials.of(sweep.id, [TrialState.COMPLETED])
+    shapes = [shape_of(trial) for trial in completed if trial.oversubscribed and trial.resources]
+    capacity = local_capacity()
+    return sum(capacity.can_ever_seat(seats_of(*shape)) for shape in shapes)
 
 
 def _of_unknown_origin(sweep: SweepRecord, axis: str, trials: Sequence[Candidate]) -> int:

@@ -62,3 +62,12 @@ def lacking(groups: Sequence[Mapping[str, Any]]) -> list[str]:
         for group in groups
         if group["winner"] and group["winner"].get("lacks")
     ]
+
+
+def losses_words(lost: Mapping[str, Any]) -> str:
+    """What became of trials of a group that nobody won, as in "1 of 4 trials failed, 2 were cancelled"."""
+    failed, cancelled, trials = lost["failed"], lost["cancelled"], lost["trials"]
+    were = "was" if cancelled == 1 else "were"
+    if not failed:
+        return f"{cancelled} of {trials} trials {were} cancelled"
+    return f"{failed} of {trials} trials failed" + (f", {cancelled} {were} cancelled" if cancelled else "")

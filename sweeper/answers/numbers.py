@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -29,9 +30,29 @@ def dollars(value: float | None) -> str:
     return f"${value:.2f}" if value == 0 or value >= 1 else f"${measure(value)}"
 
 
+class PassedNumber(float):
+    """A number that a command gets: people see it as the program does, for example 1000.0 or 1e-05."""
+
+
+def as_passed(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a command's trial, whose numbers are shown as they are passed."""
+    return {name: PassedNumber(value) if isinstance(value, float) else value for name, value in parameters.items()}
+
+
+def plain(value: Any) -> Any:
+    """The value without a note on how it is shown."""
+    return float(value) if isinstance(value, PassedNumber) else value
+
+
 def parameter(value: Any) -> str:
-    """A parameter as its owner would write it: 0.1, 0.00001, adam; "-" where there is none."""
-    if isinstance(value, float) and (value == 0 or _SMALLEST <= abs(value) < _LARGEST):
+    """A parameter as its owner would write it: 0.1, 0.00001, adam; "-" where there is none, "" in quotes."""
+    if value == "":
+        return '""'
+    if (
+        isinstance(value, float)
+        and not isinstance(value, PassedNumber)
+        and (value == 0 or _SMALLEST <= abs(value) < _LARGEST)
+    ):
         return format(Decimal(f"{value:.10g}"), "f")
     return "-" if value is None else str(value)
 

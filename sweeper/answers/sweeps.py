@@ -9,6 +9,7 @@ import math
 from typing import Any, Literal, get_args
 
 from sweeper.answers.cost import bill, rate_for
+from sweeper.answers.numbers import as_passed
 from sweeper.store import Store, SweepRecord, TrialRecord
 
 Order = Literal["area", "plan", "loss"]
@@ -83,7 +84,7 @@ def trial_answer(trial: TrialRecord) -> dict[str, Any]:
     return {
         "trial": trial.id,
         "state": trial.state.value,
-        "parameters": trial.parameters,
+        "parameters": as_passed(trial.parameters) if "command" in trial.config else trial.parameters,
         "area": trial.area_seconds,
         "area_is_bound": trial.area_is_bound,
         "minimum_loss": trial.minimum_loss,

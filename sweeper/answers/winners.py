@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from engine.config import BATCH_SIZES, BUDGETS
+from sweeper.answers.numbers import plain
 from sweeper.errors import SpecError
 from sweeper.spec import SweepSpec
 from sweeper.spec.axes import WORKERS
@@ -41,7 +42,7 @@ def winners_spec(written: Mapping[str, Any] | None, answer: Mapping[str, Any]) -
         remedy = "run some to their end" if limit is None else f"give a --threshold above {limit:g}, or run others"
         raise SpecError([f"--spec: no trial of sweep {sweep} qualifies; {remedy}"])
     names = list(dict.fromkeys([WORKERS, *spec.swept]))
-    settings = [{name: parameters[name] for name in names if name in parameters} for parameters in winners]
+    settings = [{name: plain(parameters[name]) for name in names if name in parameters} for parameters in winners]
     kept = spec.model_dump(mode="json", exclude_defaults=True)
     trial = {name: value for name in _ALWAYS if (value := getattr(spec.trial, name, None)) is not None}
     trial |= kept.get("trial", {})

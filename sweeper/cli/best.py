@@ -11,7 +11,14 @@ from typing import Any
 import click
 
 from sweeper.answers.best import best_answer
-from sweeper.answers.certainty_words import interval_words, lacking, learnt_nothing, separation_lines, words_of
+from sweeper.answers.certainty_words import (
+    interval_words,
+    lacking,
+    learnt_nothing,
+    losses_words,
+    separation_lines,
+    words_of,
+)
 from sweeper.answers.numbers import dollars, measure, parameter
 from sweeper.answers.winners import winners_spec
 from sweeper.cli.printing import measures_of, print_table
@@ -117,6 +124,9 @@ def print_groups(answer: Mapping[str, Any]) -> None:
             click.echo(
                 f"{words_of(group['group'])}: none qualified; best minimum loss {measure(group['best_minimum_loss'])}"
             )
+    for lost in answer.get("lost", ()):  # a service of an earlier version does not say
+        where = f"{words_of(lost['group'])}: " if lost["group"] else ""
+        click.echo(f"{where}{losses_words(lost)}; `sweeper show {answer['sweep']}` says why")
     if answer["risk"]:
         click.echo(f"Pruned by forecast: with a chance of at most {100 * answer['risk']:g} % a better one was stopped.")
     if doubtful := sum(len(group["in_doubt"]) for group in groups):
@@ -130,9 +140,12 @@ def print_groups(answer: Mapping[str, Any]) -> None:
         if group["winner"] and group["winner"].get("source"):
             click.echo(f"{words_of(group['group'])}: imported from {group['winner']['source']}.")
     if untimed := sum(group["oversubscribed"] for group in groups):
+        repeatable = answer.get("repeatable", untimed)  # a service of an earlier version does not say
+        repeats = "`sweeper rerun --oversubscribed` repeats " + ("them" if repeatable >= untimed else f"{repeatable}")
         click.echo(
             f"{untimed} oversubscribed trial{'s are' if untimed > 1 else ' is'} left out, whose ranks shared cores or "
-            "GPUs; `sweeper rerun --oversubscribed` repeats them, --oversubscribed ranks their times all the same."
+            f"GPUs; {repeats if repeatable else 'this machine has too few to repeat them'}, --oversubscribed ranks "
+            "their times all the same."
         )
     if unknown := answer.get("unknown_origin"):  # a service of an earlier version does not say
         click.echo(

@@ -73,10 +73,17 @@ def _print_trials(answer: Mapping[str, Any]) -> None:
         click.echo(line)
     explained = [trial for trial in trials if trial["state"] in _ALWAYS_EXPLAINED]
     explained += [
-        t for t in trials if t["reason"] and t not in explained and (alike or t["state"] in _EXPLAINED_IF_KNOWN)
+        t
+        for t in trials
+        if t["reason"] and t not in explained and (alike or t["state"] in _EXPLAINED_IF_KNOWN or _is_incomplete(t))
     ]
     for line in _reasons(explained):
         click.echo(line)
+
+
+def _is_incomplete(trial: Mapping[str, Any]) -> bool:
+    """Whether the trial has a result in spite of what its reason says, and not only from elsewhere."""
+    return trial["state"] == "completed" and "imported from" not in trial["reason"]
 
 
 def _measured(trial: Mapping[str, Any], name: str) -> str:

@@ -13,22 +13,23 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from engine import rank
 from engine.protocol import Ended, Event, Failed, Ready, Started
+from sweeper import reporting
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.mpi_job import MpiJob, tail
+from sweeper.gangs.program_output import Item, ProgramOutput, Said, Unread, Words
 from sweeper.gangs.reports import Reports
 from sweeper.gangs.watchdog import Watchdog
-from sweeper.reporting import KEY, MARK, TRIAL_VARIABLE
 from sweeper.spec.command import CommandConfig
 
 _PORTS = range(20_000, 30_000)
 _HOST = "127.0.0.1"  # a gang sits on one host
-_MARKS = re.compile(f"{re.escape(rank.MARK)}|{re.escape(MARK)}")
 # Its last line ends, and is not the first one of another rank's.
 _TRACEBACK = re.compile(
     r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(?!Traceback \()\S.*(?=\n)", re.MULTILINE
@@ -55,13 +56,13 @@ class CommandGang:
             "PATH": path,
             "MASTER_ADDR": _HOST,
             "MASTER_PORT": str(_free_port()),
-            TRIAL_VARIABLE: job.trial_id,
+            reporting.TRIAL_VARIABLE: job.trial_id,
             **self._config.variables(job.workers),
             rank.COMMAND_VARIABLE: json.dumps(self._words),
         }
         program = [sys.executable, str(Path(rank.__file__))]
         self._mpi = MpiJob(job, program, variables, self._config.folder or None)
-        self._said: dict[int, dict[str, Any]] = {}  # of each rank: its process and host, and in the end its exit code
+        self._ranks: dict[int, dict[str, Any]] = {}  # of each rank: its process and host, and in the end its exit code
         self._early: list[dict[str, Any]] = []  # reports from before all ranks were up
         self._reports = Reports(job.trial_id)
         self._up = self._stopped = self._over = False
@@ -73,8 +74,8 @@ class CommandGang:
         # The signal by which our own ranks tell where they are would end a program that does not know of it.
         watchdog = self._watchdog = Watchdog(job.limit_s, job.stall_s, list, self._mpi.end)
         with watchdog.watching():
-            for line in self._mpi.lines():
-                for event in self._heard(line):
+            for item in self._said():
+                for event in self._heard(item):
                     watchdog.alive()
                     yield self._mpi.wrapped(job, event, self._mpi.begun)
         self._over = True
@@ -96,23 +97,26 @@ class CommandGang:
         """End it now, to its last process."""
         self._mpi.kill()
 
-    def _heard(self, line: str) -> Iterator[Event]:
-        found = _MARKS.search(line)
-        said = _read(line[found.start() :]) if found else None
-        number = said.get(rank.KEY) if said else None
-        of_rank = isinstance(number, int) and 0 <= number < self._job.workers
-        report = said.get(KEY) if said else None
-        if not (of_rank or isinstance(report, dict)):
-            if line.strip():
-                self._mpi.keep(line)
-            return
-        assert found
-        if (unfinished := line[: found.start()]).strip():
-            self._mpi.keep(unfinished)  # what the program had written so far of a line of its own
-        if said and of_rank:
-            yield from self._heard_of_rank(said)
-        elif isinstance(report, dict):
-            yield from self._heard_of_training(report)
+    def _said(self) -> Iterator[Item]:
+        output = ProgramOutput()
+        for piece in self._mpi.pieces():
+            yield from output.feed(piece)
+        yield from output.end()
+
+    def _heard(self, item: Item) -> Iterator[Event]:
+        match item:
+            case Said(key=rank.KEY, content=said) if self._is_of_rank(said):
+                yield from self._heard_of_rank(said)
+            case Said(key=reporting.KEY, content=report):
+                yield from self._heard_of_training(report)
+            case Unread():
+                self._reports.miss(item.text)
+            case Said() | Words():
+                self._mpi.keep(item.text)
+
+    def _is_of_rank(self, said: dict[str, Any]) -> bool:
+        number = said[rank.KEY]
+        return isinstance(number, int) and 0 <= number < self._job.workers
 
     def _heard_of_training(self, report: dict[str, Any]) -> Iterator[Event]:
         if not self._up:
@@ -132,12 +136,17 @@ class CommandGang:
 
     def _heard_of_rank(self, said: dict[str, Any]) -> Iterator[Event]:
         number = said[rank.KEY]
-        self._said.setdefault(number, {}).update(said)
+        self._ranks.setdefault(number, {}).update(said)
+        if wrong := self._mpi.wrong_launcher(self._job.trial_id, said.get("size", self._job.workers)):
+            if not self._failure:
+                self._failure = wrong
+                self._end_soon(0.0)
+            return
         if "pid" in said and number == 0:
             self._reports.begin()
         if "pid" in said and len(self._pids()) == self._job.workers:
             self._mpi.note_members(self._pids())
-            hosts = [self._said[n]["host"] for n in sorted(self._said)]
+            hosts = [self._ranks[n]["host"] for n in sorted(self._ranks)]
             yield Ready(self._job.workers, self._pids(), hosts, {"python": platform.python_version()})
             yield Started(self._job.trial_id, 0.0, {"command": self._words})
             self._up = True
@@ -170,10 +179,10 @@ class CommandGang:
         return f"ended with exit code {code}" + (f", after {lines[-1].strip()[:_SHOWN]!r}" if lines else "")
 
     def _pids(self) -> list[int]:
-        return [self._said[number]["pid"] for number in sorted(self._said) if "pid" in self._said[number]]
+        return [self._ranks[number]["pid"] for number in sorted(self._ranks) if "pid" in self._ranks[number]]
 
     def _codes(self) -> list[int | None]:
-        return [self._said.get(number, {}).get("code") for number in range(self._job.workers)]
+        return [self._ranks.get(number, {}).get("code") for number in range(self._job.workers)]
 
     def _end_soon(self, seconds: float) -> None:
         timer = threading.Timer(seconds, self._mpi.end)
@@ -181,6 +190,14 @@ class CommandGang:
         timer.start()
 
     def _end(self, overdue: str) -> Ended | Failed:
+        """How the trial has ended, with what was not read of its reports."""
+        end, unread = self._end_of_ranks(overdue), self._reports.unread_words()
+        if not unread:
+            return end
+        reason = f"{end.reason}; {unread}" if end.reason else f"{unread}; see {self._mpi.log}"
+        return replace(end, reason=reason)
+
+    def _end_of_ranks(self, overdue: str) -> Ended | Failed:
         trial, log, last = self._job.trial_id, self._mpi.log, self._reports.last
         guilty, how = self._mpi.death(self._pids())
         at = (last.step, last.images or 0, last.seconds) if last else (0, 0, 0.0)
@@ -203,14 +220,6 @@ class CommandGang:
 def last_traceback(log: str) -> str:
     """The last whole traceback of a Python program in a log, whose ranks write at once; "" where there is none."""
     return found[-1][0] if (found := list(_TRACEBACK.finditer(log))) else ""
-
-
-def _read(line: str) -> dict[str, Any] | None:
-    try:
-        content = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return content if isinstance(content, dict) else None
 
 
 def _free_port() -> int:

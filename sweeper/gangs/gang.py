@@ -55,17 +55,19 @@ class Gang:
             yield self._mpi.wrapped(job, self._ready, begun)
         watchdog = Watchdog(job.limit_s, job.stall_s, self._pids, self._mpi.end)
         self._mpi.send(encode(Train(job.trial_id, job.config, job.checkpoints)))
-        ended = None
+        ended = failure = None
         with watchdog.watching():
             for event in self._heard(job, watchdog):
                 if isinstance(event, Ended):
                     ended = event
                     break
+                if isinstance(event, Ready) and (failure := self._mpi.wrong_launcher(job.trial_id, event.ranks)):
+                    break
                 yield self._mpi.wrapped(job, event, begun)
         if ended:
             yield self._mpi.wrapped(job, ended, begun)
             return
-        failure = self._failure(job.trial_id, watchdog.reason)
+        failure = failure or self._failure(job.trial_id, watchdog.reason)
         self.kill()
         yield self._mpi.wrapped(job, failure, begun)
 

@@ -80,6 +80,16 @@ class Launcher:
         return environment
 
 
+def wrong_launcher(mpiexec: str, ranks: int, worlds_of: int) -> tuple[str, str]:
+    """What is wrong with an mpiexec whose `ranks` processes see worlds of so many ranks, and the remedy."""
+    each = "one rank" if worlds_of == 1 else f"{worlds_of} ranks"
+    return (
+        f"{mpiexec} starts {ranks} processes in separate worlds of {each}, and not one world of {ranks}",
+        "the ranks' MPI is another one than this mpiexec's: `pip install mpich` brings one that fits, or name the "
+        f"right mpiexec with {VARIABLE}; `sweeper doctor` checks it",
+    )
+
+
 def find_launcher() -> Launcher:
     """SWEEPER_MPIEXEC, else the mpiexec beside this Python, else the one on the path.
 

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import io
 import os
 import re
 import subprocess
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 import psutil
 
 from engine.cores import VARIABLE as CORES_VARIABLE
-from engine.protocol import LAST_WORDS, Event
+from engine.protocol import LAST_WORDS, Event, Failed
 from engine.shared_memory import mapped_segments, remove_segments
 from sweeper.gangs.base import Job, JobEvent
-from sweeper.gangs.launcher import find_launcher
+from sweeper.gangs.launcher import find_launcher, wrong_launcher
 from sweeper.gangs.processes import OWNER_VARIABLE, end_job, family, owner_tag
 
 _TAIL_BYTES = 64 * 1024
-_NOISE_LINES = 20
+_PIECE_BYTES = 64 * 1024
+_LONGEST_LINE = 1024 * 1024  # characters, of an event far fewer
+_NOISE_LINES, _NOISE_LENGTH = 20, 2_000
 
 
 class MpiJob:
@@ -46,6 +52,7 @@ class MpiJob:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.begun = time.monotonic()
         launcher = find_launcher()
+        self._ranks, self._mpiexec = job.workers, launcher.mpiexec
         environment = {
             **launcher.environment(os.environ, job.cpus_per_worker, job.gpus, crowded=job.granted is not None),
             **({CORES_VARIABLE: ",".join(map(str, job.cores))} if job.cores else {}),
@@ -61,33 +68,52 @@ class MpiJob:
                 # As UTF-8, whatever the locale's encoding can express.
                 env={name: value.encode("utf-8", "surrogateescape") for name, value in environment.items()},
                 cwd=folder,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
                 start_new_session=True,
             )
         self._members: list[psutil.Process] = []
         self._segments: set[Path] = set()
         self._noise: list[str] = []
         self._ending = threading.Lock()
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._lines: deque[str] = deque()  # heard, and not told yet
+        self._unended = ""
+
+    def pieces(self) -> Iterator[str]:
+        """What the ranks say on standard output as it comes, until the job has ended or was ended."""
+        output = cast(io.BufferedReader, self.process.stdout)
+        with contextlib.suppress(ValueError):  # closed by kill
+            while piece := output.read1(_PIECE_BYTES):
+                yield self._decoder.decode(piece)
 
     def lines(self) -> Iterator[str]:
-        """What the ranks say on standard output, until the job has ended or was ended."""
-        assert self.process.stdout is not None
-        with contextlib.suppress(ValueError):  # closed by kill
-            for line in self.process.stdout:  # noqa: UP028 - with `yield from`, who stops listening closes the pipe
-                yield line
+        """The same, line by line; one that is longer than `_LONGEST_LINE` in parts. Goes on where it was left."""
+        yield from self._whole_lines()
+        for piece in self.pieces():
+            *lines, self._unended = (self._unended + piece).split("\n")
+            self._lines.extend(lines)
+            yield from self._whole_lines()
+            if len(self._unended) > _LONGEST_LINE:
+                yield self._last_line()
+        yield self._last_line()
+
+    def _whole_lines(self) -> Iterator[str]:
+        while self._lines:
+            yield self._lines.popleft()
+
+    def _last_line(self) -> str:
+        last, self._unended = self._unended, ""
+        return last
 
     def send(self, line: str) -> None:
         """A line to rank 0's standard input. To a job that has died it goes nowhere: its output ends, and tells."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ValueError):
-            self.process.stdin.write(line + "\n")
+            self.process.stdin.write(f"{line}\n".encode())
             self.process.stdin.flush()
 
     def keep(self, line: str) -> None:
         """A line that is for nobody: for the log, and for the reason should it be mpiexec's own word on a death."""
-        self._noise = [*self._noise, line.rstrip()][-_NOISE_LINES:]
+        self._noise = [*self._noise, line.rstrip()[:_NOISE_LENGTH]][-_NOISE_LINES:]
         with self.log.open("a", encoding="utf-8") as log:
             log.write(line if line.endswith("\n") else line + "\n")
 
@@ -123,6 +149,13 @@ class MpiJob:
         who = f"rank {guilty}" if guilty is not None else "the MPI job"
         how = f"was killed by signal {signal}" if signal else f"ended with exit code {code}"
         return guilty, f"{who} {how}"
+
+    def wrong_launcher(self, trial_id: str, worlds_of: int) -> Failed | None:
+        """The failure of a job whose ranks see worlds of so many ranks; None where that is the job's number."""
+        if worlds_of == self._ranks:
+            return None
+        reason, remedy = wrong_launcher(self._mpiexec, self._ranks, worlds_of)
+        return Failed(trial_id, reason, remedy=remedy)
 
     def wrapped(self, job: Job, event: Event, begun: float) -> JobEvent:
         """An event of `job`, begun at that time of time.monotonic."""

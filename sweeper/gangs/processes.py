@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import psutil
 
@@ -33,7 +34,7 @@ def family(pid: int) -> list[psutil.Process]:
         return []
 
 
-def end_job(process: subprocess.Popen[str], known: Iterable[psutil.Process]) -> None:
+def end_job(process: subprocess.Popen[Any], known: Iterable[psutil.Process]) -> None:
     """End an mpiexec that leads a session, and every rank, also those in sessions of their own.
 
     mpiexec is asked first, since it takes its ranks along; whoever is left after a grace time of 3 s is killed.
@@ -49,7 +50,7 @@ def end_job(process: subprocess.Popen[str], known: Iterable[psutil.Process]) -> 
     process.wait()
 
 
-def _signal_session(process: subprocess.Popen[str], number: signal.Signals) -> None:
+def _signal_session(process: subprocess.Popen[Any], number: signal.Signals) -> None:
     # Once it has been waited for, its number may be somebody else's.
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):

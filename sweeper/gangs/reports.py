@@ -21,6 +21,20 @@ class Reports:
         self.last: Point | None = None
         self._images = 0
         self.diverged = False
+        self._unread, self._first_unread = 0, ""
+
+    def miss(self, text: str) -> None:
+        """There was a report that could not be read."""
+        self._first_unread = self._first_unread or text
+        self._unread += 1
+
+    def unread_words(self) -> str:
+        """How many reports could not be read, with the first of them and the remedy; "" where all could."""
+        if not self._unread:
+            return ""
+        many = "1 report" if self._unread == 1 else f"{self._unread} reports"
+        example = f"{'' if self._unread == 1 else 'for example '}{self._first_unread!r}"
+        return f"{many} could not be read, {example}; print each report in one piece, as JSON on a line of its own"
 
     def begin(self) -> None:
         """Rank 0 runs: its clock does, unless the program has said that it starts now."""

@@ -130,7 +130,18 @@ def _global_batch(parameters: Mapping[str, Any]) -> float:
 
 
 def _column(values: Sequence[Any]) -> Array:
-    """Numbers scaled, by their logarithms where all are above zero; of other values one column each."""
+    """Numbers scaled, by their logarithms where all are above zero; of other values one column each.
+
+    Beside numbers that some trials do not have a second column says which do; these lie between the others.
+    """
+    present = np.array([value is not None for value in values])
+    if not present.all() and present.any():
+        found = _column([value for value in values if value is not None])
+        if found.shape[1] == 1:
+            both = np.full((len(values), 2), 0.5)
+            both[present, 0] = found[:, 0]
+            both[:, 1] = present
+            return both
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         numbers = np.array(values, dtype=float)
         scaled = np.log(numbers) if numbers.min() > 0 else numbers

@@ -11,13 +11,14 @@ from engine.config import BATCH_SIZES, BUDGETS, TrainingConfig
 from sweeper.errors import SpecError
 from sweeper.guides.base import Guide, GuideAround
 from sweeper.guides.samplers.objective import objective_values
-from sweeper.guides.samplers.points import Point, sample, shares
+from sweeper.guides.samplers.points import sample, shares
 from sweeper.plan import trials_at
 from sweeper.plan.trial import TrialSpec
 from sweeper.ranking import Candidate, Key, group_key
 from sweeper.ranking.cost import over_dollars, stored_axis
 from sweeper.spec import DOLLARS, SweepSpec, replace_field
 from sweeper.spec.axes import WORKERS
+from sweeper.spec.conditions import Point
 from sweeper.spec.repeats import planned_seeds
 
 if TYPE_CHECKING:
@@ -82,9 +83,10 @@ class ProposingGuide(GuideAround):
         """What the study says, and after a few times of which nothing came, any points of the group."""
         from sweeper.guides.samplers.study import ask  # loads Optuna
 
-        search, known = self._spec.search, self._told()
+        spec, known = self._spec, self._told()
+        search = spec.search
         for attempt in range(_TRIES):
-            yield ask(search, self._spec.dimensions, known, group, [search.seed, number, attempt])
+            yield ask(search, spec.dimensions, spec.conditions, known, group, [search.seed, number, attempt])
         yield from sample(self._spec, group, taken + _TRIES, [search.seed, number, taken])
 
     def _told(self) -> list[Known]:

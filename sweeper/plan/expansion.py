@@ -93,7 +93,7 @@ def outermost(spec: SweepSpec) -> list[TrialSpec]:
     counts = workers.values if isinstance(workers, Choices) else workers.ends()
     combined = itertools.islice(itertools.product(*others.values()), max(1, _MOST_OUTERMOST // len(counts)))
     rest = [dict(zip(others, values, strict=True)) for values in combined]
-    trials = [_trial(spec, {WORKERS: count, **point}, 0) for count in counts for point in rest]
+    trials = [_trial(spec, spec.without_absent({WORKERS: count, **point}), 0) for count in counts for point in rest]
     _check_images(trials)
     return trials
 
@@ -147,17 +147,18 @@ def with_seed(trial: TrialSpec, seed: int) -> TrialSpec:
 
 
 def _trial(spec: SweepSpec, point: Mapping[str, Any], repeat: int) -> TrialSpec:
+    """The trial at a point; a field that is None keeps the value in `trial`, and has none in a command."""
     changes = {name: value for name, value in point.items() if name != WORKERS}
     workers = int(point[WORKERS])
     config: TrainingConfig | CommandConfig
     if isinstance(spec.trial, CommandConfig):
         if gives_seeds(spec.repeats):
-            changes[SEED] = int(spec.trial.values.get(SEED, 0)) + repeat
+            changes[SEED] = int(spec.trial.values.get(SEED) or 0) + repeat
         config, parameters = spec.trial.with_values(changes), {WORKERS: workers, **changes}
     else:
         if gives_seeds(spec.repeats):
             changes[SEED] = spec.trial.seed + repeat
-        config = _changed(spec.trial, changes, point)
+        config = _changed(spec.trial, {name: value for name, value in changes.items() if value is not None}, point)
         parameters = _parameters(config, workers, changes)
     return TrialSpec(
         key=content_key(config, workers, spec.resources),
@@ -182,7 +183,8 @@ def _parameters(config: TrainingConfig, workers: int, changes: dict[str, Any]) -
         if config.global_batch_size is not None
         else {"batch_size": config.global_batch(1)}
     )
-    return {WORKERS: workers, **size, "learning_rate": config.learning_rate, **changes}
+    always = {WORKERS: workers, **size, "learning_rate": config.learning_rate}
+    return {**always, **{name: value for name, value in changes.items() if value is not None or name not in always}}
 
 
 def _check_size(spec: SweepSpec) -> None:

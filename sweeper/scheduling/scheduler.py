@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from engine.protocol import Ended, Evaluated, Failed, Point, Ready, Started
-from sweeper.errors import LostTrialError, StoreError
+from sweeper.errors import LaunchError, LostTrialError, StoreError
 from sweeper.gangs.base import Executor, JobEvent
 from sweeper.gangs.process_identity import is_gone, this_machine, this_process
 from sweeper.gangs.seats import Capacity
@@ -76,6 +76,7 @@ class Scheduler:
         self._guide = guide or Guide()
         self._failures: Counter[str] = Counter()
         self._launch_failures = LaunchFailures()
+        self._no_launch: LaunchError | None = None
         self._shared_shapes: set[Shape] = set()
         self._again: list[TrialRecord] = []
         self._over: deque[tuple[Running, Ended]] = deque()  # ended, and not recorded yet
@@ -93,8 +94,8 @@ class Scheduler:
 
         Raises:
             StoreError: the store refuses.
-            LaunchError: the executor cannot say what there is, or only trials are left whose gangs fail again and
-                again before they train.
+            LaunchError: the executor cannot say what there is, its MPI is not that of the ranks, or only trials are
+                left whose gangs fail again and again before they train.
             SeatingError: only trials are left that no host can seat.
         """
         self._executor.end_orphans(sweep_id)
@@ -146,9 +147,15 @@ class Scheduler:
                     self._admission.check(waiting, self._launch_failures)
             # Only now: the next trials train while the ends of those before are written.
             self._record_ends()
-            for event in self._executor.events(_POLL_S):
-                self._handle(event)
+            self._hear()
             self._write_points()
+
+    def _hear(self) -> None:
+        """Take what has happened; raises LaunchError where no gang of several ranks can come up here."""
+        for event in self._executor.events(_POLL_S):
+            self._handle(event)
+        if self._no_launch:
+            raise self._no_launch
 
     def _look_round(self, sweep_id: str) -> bool:
         """Now and then keep the lease, release what others left, hear of a wish to stop; whether it was then."""
@@ -306,12 +313,20 @@ class Scheduler:
             case Failed() if self._interrupts() > self._finish_running:
                 pass  # gangs are being ended: the trial counts as interrupted, and another attempt will tell
             case Failed():
-                if not running.trains:
-                    self._launch_failures.failed(trial.workers, event.reason)
-                if self._may_try_again(trial):
-                    self._try_again(running, event)
-                else:
-                    self._finish(running, TrialState.FAILED, event.reason, event.traceback)
+                self._fail(running, event)
+
+    def _fail(self, running: Running, event: Failed) -> None:
+        trial = running.trial
+        if event.remedy:  # nothing is wrong with the trial, and the next one would fail like it
+            self._no_launch = LaunchError(event.reason, event.remedy)
+            self._put_back(running, event.reason, TrialState.FAILED)
+            return
+        if not running.trains:
+            self._launch_failures.failed(trial.workers, event.reason)
+        if self._may_try_again(trial):
+            self._try_again(running, event)
+        else:
+            self._finish(running, TrialState.FAILED, event.reason, event.traceback)
 
     def _finish(
         self,
@@ -360,7 +375,8 @@ class Scheduler:
             if event.outcome == "stopped" and isinstance(running.verdict, Enough):
                 self._put_back(running, str(running.verdict), "timed")
             elif event.outcome == "stopped" and running.verdict:
-                self._finish(running, TrialState.PRUNED, str(running.verdict), phases=event.phases)
+                reason = "; ".join(filter(None, (str(running.verdict), event.reason)))
+                self._finish(running, TrialState.PRUNED, reason, phases=event.phases)
             else:
                 self._finish(running, STATE_OF[event.outcome], event.reason, phases=event.phases)
             self._over.popleft()

@@ -1,20 +1,42 @@
-"""The values that a swept field takes: lists, and ranges with a step, a factor or a count."""
+"""The values that a swept field takes: lists, and ranges with a step, a factor or a count, and when it takes any."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from engine.config import Number, PositiveInt
 
-Scalar = bool | int | float | str
+Scalar = bool | int | float | str | None  # None where a field has no value: a word of a command that is left out
 WORKERS, SEED = "workers", "seed"  # what a space may hold besides a trial's fields, and what repeats give
 MAXIMUM_VALUES = 10_000
 _SIGNIFICANT_DIGITS = 12
 _SLACK = 1e-9  # so that rounding does not lose the last value of a log range
+
+
+def _as_condition(written: Any) -> Any:
+    """Single values as lists of one."""
+    if not isinstance(written, dict):
+        return written
+    return {name: value if isinstance(value, list | tuple) else [value] for name, value in written.items()}
+
+
+When = Annotated[
+    dict[str, Annotated[tuple[Scalar, ...], Field(min_length=1)]], BeforeValidator(_as_condition), Field(min_length=1)
+]
+
+
+class Values(BaseModel):
+    """A list of `values`, which a field takes in trials in which each field of `when` has one of the values there."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    values: Annotated[list[Scalar], BeforeValidator(lambda written: parse_list(written))]
+    when: When | None = None
 
 
 class Range(BaseModel):
@@ -22,7 +44,8 @@ class Range(BaseModel):
 
     `step` is added from one value to the next, or multiplied with where `log` is true; `count` asks for that many
     values, evenly spaced (in the logarithm where `log` is true). A log range with neither goes by factors of ten. To a
-    search that samples, a range with neither is all numbers in between; in a grid it must be a log range.
+    search that samples, a range with neither is all numbers in between, or all whole ones where `whole` says so; in a
+    grid it must be a log range. `when` is as in `Values`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -32,6 +55,8 @@ class Range(BaseModel):
     step: Annotated[float, Number, Field(gt=0, allow_inf_nan=False)] | None = None
     count: PositiveInt | None = None
     log: bool = False
+    whole: bool | None = None
+    when: When | None = None
 
     @model_validator(mode="after")
     def _bounds_hold(self) -> Self:
@@ -45,6 +70,10 @@ class Range(BaseModel):
             raise ValueError("count 1 leaves no room for both bounds: give at least 2, or low and high alike")
         if self.log and self.step is not None and self.step <= 1:
             raise ValueError(f"step {self.step:g} is a factor in a log range: give one above 1")
+        if self.whole is not None and not self.open:
+            raise ValueError("whole is for a range that is searched, without step and count: remove it, or these")
+        if self.whole and not (self.low.is_integer() and self.high.is_integer()):
+            raise ValueError(f"low {self.low:g} and high {self.high:g} have to be whole: correct them, or remove whole")
         if self.size() > MAXIMUM_VALUES:
             raise ValueError(f"more than {MAXIMUM_VALUES} values: give a larger step or a smaller count")
         return self
@@ -92,7 +121,7 @@ class Range(BaseModel):
 
 def parse_axis(written: Any) -> Any:
     """A field's values as a user may write them: a list, a range, or a single value; none where nothing is written.
-    What is parsed already stays as it is.
+    A list may stand below `values`, with `when` beside it. What is parsed already stays as it is.
 
     Raises:
         ValueError: a value that no field can take, such as a list in the list.
@@ -100,7 +129,16 @@ def parse_axis(written: Any) -> Any:
     if isinstance(written, BaseModel):
         return written
     if isinstance(written, dict):
-        return Range.model_validate(written)
+        return (Values if "values" in written else Range).model_validate(written)
+    return parse_list(written)
+
+
+def parse_list(written: Any) -> list[Scalar]:
+    """The same of a list, or a single value.
+
+    Raises:
+        ValueError: see `parse_axis`.
+    """
     if written is None:
         return []
     values = list(written) if isinstance(written, list | tuple) else [written]
@@ -109,6 +147,11 @@ def parse_axis(written: Any) -> Any:
             settings = "; settings taken together go below space.points" if isinstance(value, dict) else ""
             raise ValueError(f"{value!r} is no single value; give numbers, names, true or false{settings}")
     return values
+
+
+def same(one: Scalar, other: Scalar) -> bool:
+    """Whether two values are one: equal numbers are, but true is not 1."""
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
 def expand(axis: list[Scalar] | Range, *, integers: bool) -> list[Scalar]:
@@ -129,3 +172,30 @@ def _decimal(number: float) -> Decimal:
 
 def _rounded(number: float) -> float:
     return float(f"{number:.{_SIGNIFICANT_DIGITS}g}")
+
+
+def with_whole_bounds(written: Any) -> Any:
+    """A spec of a command that is searched, whose ranges between bounds without a decimal point are of whole numbers.
+
+    A command's names have no types of their own, and whoever writes 1 to 9 means whole numbers (so do the sweeps of
+    Weights & Biases): `low: 1.0` or `whole: false` is for any number. The engine's fields have types, which decide.
+    """
+    if not isinstance(written, Mapping) or not _is_searched_command(written):
+        return written
+    space = {name: _with_whole_bounds(axis) for name, axis in written["space"].items()}
+    return {**written, "space": space}
+
+
+def _is_searched_command(written: Mapping[str, Any]) -> bool:
+    trial, search = written.get("trial"), written.get("search", "grid")
+    method = search.get("method", "grid") if isinstance(search, Mapping) else getattr(search, "method", search)
+    is_command = "command" in trial if isinstance(trial, Mapping) else hasattr(trial, "command")
+    return is_command and method != "grid" and isinstance(written.get("space"), Mapping)
+
+
+def _with_whole_bounds(axis: Any) -> Any:
+    if not isinstance(axis, Mapping) or axis.keys() & {"step", "count", "whole"}:
+        return axis
+    bounds = (axis.get("low"), axis.get("high"))
+    whole = all(isinstance(bound, int) and not isinstance(bound, bool) for bound in bounds)
+    return {**axis, "whole": True} if whole else axis

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
-from sweeper.spec.axes import Scalar
+from sweeper.spec.axes import Scalar, same
 
 _DIGITS = 4  # of a sampled number: nobody tells a rate of 0.1237 from one of 0.12371
 
@@ -34,7 +34,7 @@ class Choices:
 
     def coordinate(self, value: Any) -> int | None:
         """The place of a value; None where it is none of these."""
-        return self.values.index(value) if value in self.values else None
+        return next((place for place, one in enumerate(self.values) if same(one, value)), None)
 
     def value(self, coordinate: Any) -> Scalar:
         """The value in a place."""
@@ -89,4 +89,4 @@ Dimension: TypeAlias = Choices | Interval
 def choices(values: Sequence[Scalar]) -> Choices:
     """These values; numbers in their order of size."""
     unsorted = Choices(tuple(values))
-    return Choices(tuple(sorted(values))) if unsorted.ordered else unsorted
+    return Choices(tuple(sorted(cast("Sequence[float]", values)))) if unsorted.ordered else unsorted

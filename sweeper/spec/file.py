@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import os
@@ -32,7 +33,12 @@ def load_spec(path: Path, overrides: Sequence[str] = ()) -> SweepSpec:
         raise SpecError([f"{path}: cannot be read ({error.strerror}); give the path of a spec file"]) from None
     except UnicodeDecodeError:
         raise SpecError([f"{path}: is no UTF-8 text; save it as UTF-8"]) from None
-    written = _parse_json(text, path) if path.suffix == ".json" else parse_yaml(text, str(path))
+    return spec_with(_parse_json(text, path) if path.suffix == ".json" else parse_yaml(text, str(path)), overrides)
+
+
+def spec_with(written: Any, overrides: Sequence[str]) -> SweepSpec:
+    """A spec that was read, or that a store has, with `overrides` applied; raises SpecError for its faults."""
+    written = copy.deepcopy(written)
     for override in overrides:
         _apply(written, override)
     return _in_folder(parse_spec(written))
@@ -130,6 +136,10 @@ def _apply(written: Any, override: str) -> None:
             break
         place = place.setdefault(parent, {})
     # What is set here takes the place of its alternatives.
+    if name == "search.trials" and isinstance(written, dict):
+        written.pop("trials", None)
+    if name == "trials" and isinstance(written, dict) and isinstance(written.get("search"), dict):
+        written["search"].pop("trials", None)
     if parents == ["trial"] and isinstance(place, dict) and value is not None:
         for alternatives in (BUDGETS, BATCH_SIZES):
             if leaf in alternatives:

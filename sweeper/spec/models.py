@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import itertools
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import UnionType
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
@@ -22,11 +20,13 @@ from pydantic import (
     model_validator,
 )
 
-from engine.config import BATCH_SIZES, BUDGETS, Number, PositiveFloat, PositiveInt, TrainingConfig
+from engine.config import BATCH_SIZES, BUDGETS, SEVERAL_WORKERS, Number, PositiveFloat, PositiveInt, TrainingConfig
 from sweeper.errors import SpecError
-from sweeper.spec.axes import SEED, WORKERS, Range, Scalar, expand, parse_axis
+from sweeper.spec.axes import SEED, WORKERS, Range, Scalar, Values, When, expand, parse_axis, same, with_whole_bounds
 from sweeper.spec.command import CommandConfig, command_faults
+from sweeper.spec.conditions import Part, Point, condition_faults, count, points, without_absent
 from sweeper.spec.dimensions import Dimension, Interval, choices
+from sweeper.spec.effects import Idle, idle_fields
 from sweeper.spec.listed_settings import NAME as LISTED
 from sweeper.spec.listed_settings import ListedSettings, with_settings
 from sweeper.spec.repeats import Race, Repeats, gives_seeds, planned_seeds, repeats_by_name
@@ -116,13 +116,15 @@ class SweepSpec(_Strict):
     """A whole sweep; `space` maps fields of `trial` (dotted where nested) and `workers` to their values.
 
     Where `trial` is a command, `space` maps the names that it has in braces. `points` as a list of settings has values
-    of several fields that are taken together.
+    of several fields that are taken together. A field with a condition (`when`) has no value, None, in trials in which
+    that does not hold: the engine then takes the one in `trial`, and of a command the word is left out.
     """
 
     name: Annotated[str, AfterValidator(checked_name)]
     trial: TrialConfig = TrainingConfig()
     space: Annotated[
-        dict[str, Annotated[list[Scalar] | Range | ListedSettings, BeforeValidator(parse_axis)]], Field(min_length=1)
+        dict[str, Annotated[list[Scalar] | Range | Values | ListedSettings, BeforeValidator(parse_axis)]],
+        Field(min_length=1),
     ]
     objective: Objective = Objective()
     search: Annotated[Search, BeforeValidator(search_by_name)] = Search()
@@ -151,27 +153,34 @@ class SweepSpec(_Strict):
         axes = {WORKERS: (1,), **{name: _values(self.trial, name, self._ends(name)) for name in self.swept}}
         return {WORKERS: axes.pop(WORKERS), **axes}
 
-    def points(self) -> list[dict[str, Scalar]]:
+    @cached_property
+    def conditions(self) -> dict[str, When]:
+        """When a field has a value, of those that only some trials have."""
+        return {name: axis.when for name, axis in self.space.items() if isinstance(axis, Range | Values) and axis.when}
+
+    def points(self) -> list[Point]:
         """The points of a grid: the product of all fields, or of the settings and the other fields.
 
         Worker counts are outermost, then come the fields in the order of the spec.
         """
-        parts = [self._part(name) for name in self.space]
-        if WORKERS not in self.swept:
-            parts.insert(0, [{WORKERS: 1}])
-        found = [{n: value for part in parts_ for n, value in part.items()} for parts_ in itertools.product(*parts)]
-        ordered = [{name: point[name] for name in self.axes} for point in found]
-        places = {count: place for place, count in enumerate(self.axes[WORKERS])}
+        ordered = [{name: point[name] for name in self.axes} for point in points(self._parts(), self.conditions)]
+        places = {workers: place for place, workers in enumerate(self.axes[WORKERS])}
         return sorted(ordered, key=lambda point: places[point[WORKERS]])
+
+    def without_absent(self, point: Mapping[str, Scalar]) -> Point:
+        """A sampled point, with None for fields whose conditions do not hold in it."""
+        return without_absent(point, self.conditions) if self.conditions else dict(point)
 
     @property
     def size(self) -> int:
-        """How many points a grid has."""
-        lengths = [len(self.settings.root) if self.settings else 1]
-        own = self.settings.names if self.settings else []
-        return math.prod([*lengths, *(len(self.axes[name]) for name in self.swept if name not in own)])
+        """How many points a grid has; with very many conditions an upper bound."""
+        return count(self._parts(), self.conditions)
 
-    def _part(self, name: str) -> list[dict[str, Scalar]]:
+    def _parts(self) -> dict[str, Part]:
+        parts = {name: self._part(name) for name in self.space}
+        return parts if WORKERS in self.swept else {WORKERS: [{WORKERS: 1}], **parts}
+
+    def _part(self, name: str) -> Part:
         if self.settings is None or name != LISTED:
             return [{name: value} for value in self.axes[name]]
         names = self.settings.names
@@ -187,15 +196,17 @@ class SweepSpec(_Strict):
         axis = self.space.get(name)
         if not isinstance(axis, Range) or not axis.open or len(values) < 2:
             return choices(values)
-        whole = name == WORKERS or (isinstance(self.trial, TrainingConfig) and _integers(name))
+        whole = name == WORKERS or (isinstance(self.trial, TrainingConfig) and _integers(name)) or bool(axis.whole)
         return Interval(axis.low, axis.high, axis.log, whole)
 
     def _ends(self, name: str) -> list[Scalar] | Range:
         """A field's axis; its bounds where a search takes any number in between."""
         if self.settings and name in self.settings.names:
-            return list(dict.fromkeys(self.settings.values_of(name)))
+            return _unlike(self.settings.values_of(name))
         axis = self.space[name]
         assert not isinstance(axis, ListedSettings)
+        if isinstance(axis, Values):
+            return axis.values
         if self.search.method == "grid" or not isinstance(axis, Range) or not axis.open:
             return axis
         return list(dict.fromkeys((axis.low, axis.high)))
@@ -205,39 +216,119 @@ class SweepSpec(_Strict):
         if self.settings and name in self.settings.names:
             return self.settings.values_of(name)
         axis = self.space.get(name, [])
+        if isinstance(axis, Values):
+            return axis.values
         return [] if isinstance(axis, ListedSettings) else expand(axis, integers=False)
 
     @model_validator(mode="before")
     @classmethod
     def _trials_beside_search(cls, written: Any) -> Any:
-        return with_settings(with_trials_inside(written))
+        return with_whole_bounds(with_settings(with_trials_inside(written)))
 
     @model_validator(mode="after")
     def _space_holds(self) -> Self:
         problems: list[str] = []
         for name in dict.fromkeys(name for name in self.swept if self.swept.count(name) > 1):
             problems.append(f"space.{name}: is a field of space.{LISTED}, too; keep one of them")
-        for name in dict.fromkeys(self.swept):
+        listed = self.settings.names if self.settings else []
+        for name in dict.fromkeys(name for name in self.swept if name not in listed):
             problems += _axis_faults(self.trial, name, self._ends(name))
+        if self.settings:
+            problems += _setting_faults(self.trial, self.settings)
         for name, axis in self.space.items():
             if self.search.method == "grid" and isinstance(axis, Range) and axis.open and not axis.log:
                 problems.append(f"space.{name}: neither step nor count is given: add one of them, or search: random")
         if isinstance(self.trial, CommandConfig):
-            problems += command_faults(self.trial, self.swept, planned_seeds(self.repeats))
+            seeds = planned_seeds(self.repeats)
+            places = {name: f"{LISTED}[0].{name}" if name in listed else name for name in self.swept}
+            problems += command_faults(self.trial, places, self._absent_in_some(), seeds)
         else:
             problems += self._training_faults(self.trial)
+        if not problems:
+            problems += self._condition_faults()
         problems += self._way_faults()
+        problems += self._group_faults()
+        if not problems and self.search.method != "grid":
+            seeds = planned_seeds(self.repeats)
+            problems = search_faults(self.search, self.dimensions, self.conditions, self.objective.group_by, seeds)
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    def check_effects(self) -> None:
+        """See that each swept field changes something: asked of a new sweep, and not of one that a store has.
+
+        What only one worker makes useless passes: such a sweep is often extended by more workers.
+
+        Raises:
+            SpecError: fields that change nothing in any trial.
+        """
+        problems = [
+            f"space.{name}: has no effect in any trial; it needs {idle.needs}: set that, or remove the field"
+            for name, idle in self._idle.items()
+            if idle.always and idle.needs != SEVERAL_WORKERS
+        ]
+        if problems:
+            raise SpecError(problems)
+
+    @cached_property
+    def _idle(self) -> dict[str, Idle]:
+        """Fields of several values that have no effect in some trials."""
+        trial, listed = self.trial, self.settings.names if self.settings else []
+        if not isinstance(trial, TrainingConfig):
+            return {}
+
+        def configure(point: Mapping[str, Scalar]) -> TrainingConfig:
+            given = {name: value for name, value in point.items() if name != WORKERS and value is not None}
+            return replace_field(trial, given)
+
+        found = idle_fields(self.axes, self.without_absent, configure)
+        return {name: idle for name, idle in found.items() if name not in listed and len(self.axes[name]) > 1}
+
+    def notes(self) -> list[str]:
+        """What a person should know of this spec though nothing is wrong with it, one line each."""
+        lines = [
+            f"space.{name}: has no effect in some trials, for it needs {idle.needs}; trials that differ in nothing "
+            "else repeat each other. A `when` leaves them out"
+            for name, idle in self._idle.items()
+        ]
+        if isinstance(self.trial, CommandConfig):
+            lines += [
+                f"space.{name}: only whole numbers are taken, from {axis.low:g} to {axis.high:g}, for the bounds are "
+                f"whole; write low: {axis.low:.1f} for any number in between"
+                for name, axis in self.space.items()
+                if isinstance(axis, Range) and axis.whole and name != WORKERS
+            ]
+        return lines
+
+    def _absent_in_some(self) -> dict[str, list[Scalar]]:
+        """The values of fields that some trials have none of."""
+        values = {name: self.axes_of(name) for name in self.swept}
+        return {name: own for name, own in values.items() if None in own or name in self.conditions}
+
+    def _condition_faults(self) -> list[str]:
+        if WORKERS in self.conditions:
+            return [f"space.{WORKERS}.when: every trial has workers; remove it"]
+        searched = {name for name, one in self.dimensions.items() if isinstance(one, Interval)}
+        problems = condition_faults(self.conditions, self._parts(), searched)
+        if self.search.method != "grid":
+            problems += [
+                f"objective.group_by: {name!r} is a field that only some trials have, and search is "
+                f"{self.search.method}; remove it, or use search: grid"
+                for name in self.objective.group_by
+                if name in self.conditions
+            ]
+        return problems
+
+    def _group_faults(self) -> list[str]:
+        problems: list[str] = []
         for name in dict.fromkeys(self.objective.group_by):
             if (times := self.objective.group_by.count(name)) > 1:
                 problems.append(f"objective.group_by: {name!r} is given {times} times; keep one of them")
             if name != WORKERS and name not in self.swept:
                 known = ", ".join([WORKERS, *(key for key in self.swept if key != WORKERS)])
                 problems.append(f"objective.group_by: {name!r} is not swept; use one of {known}")
-        if not problems and self.search.method != "grid":
-            problems = search_faults(self.search, self.dimensions, self.objective.group_by, planned_seeds(self.repeats))
-        if problems:
-            raise ValueError("\n".join(problems))
-        return self
+        return problems
 
     def _way_faults(self) -> list[str]:
         """What of repeats, search, reuse and axis does not go together."""
@@ -293,9 +384,11 @@ def parse_spec(written: Any) -> SweepSpec:
         got = "nothing" if written is None else type(written).__name__
         raise SpecError([f"spec: expected a mapping with name and space, got {got}; see docs/spec.md"])
     try:
-        return SweepSpec.model_validate(written)
+        spec = SweepSpec.model_validate(written)
     except ValidationError as error:
         raise SpecError(describe_faults(error, SweepSpec)) from None
+    spec.check_effects()
+    return spec
 
 
 class _Unrelated(TrainingConfig):
@@ -352,8 +445,15 @@ def _values(trial: TrainingConfig | CommandConfig, name: str, axis: list[Scalar]
         return tuple(_worker_count(value) for value in expand(axis, integers=True))
     if isinstance(trial, CommandConfig):
         return _words(axis)
-    values = expand(axis, integers=_integers(name))
-    return tuple(field_value(replace_field(trial, {name: value}, _Unrelated), name) for value in values)
+    return tuple(_in_type_of(trial, name, value) for value in expand(axis, integers=_integers(name)))
+
+
+def _in_type_of(trial: TrainingConfig, name: str, value: Scalar) -> Scalar:
+    """A value as the field of this name has it; None, for none, as it is. Raises pydantic's ValidationError."""
+    if value is None:
+        return None
+    found: Scalar = field_value(replace_field(trial, {name: value}, _Unrelated), name)
+    return found
 
 
 def _words(axis: list[Scalar] | Range) -> tuple[Scalar, ...]:
@@ -386,52 +486,85 @@ def _kinds_in(annotation: Any) -> list[Any]:
 
 
 def _worker_count(value: Scalar) -> int:
-    if isinstance(value, bool | str) or value != int(value) or value < 1:
+    if isinstance(value, bool | str | None) or value != int(value) or value < 1:
         raise ValueError(f"space.{WORKERS}: {value!r} is no worker count; give a whole number of at least 1")
     return int(value)
 
 
-def _axis_faults(trial: TrainingConfig | CommandConfig, name: str, axis: list[Scalar] | Range) -> list[str]:
+def _name_faults(trial: TrainingConfig | CommandConfig, name: str, place: str) -> list[str]:
+    """What is wrong with the name of a swept field, which stands at a `place` in the spec."""
+    if isinstance(trial, CommandConfig):
+        fits = name == WORKERS or name.isidentifier()
+        return [] if fits else [f"{place}: cannot stand in braces; take letters, digits and _"]
     fields = sweepable_fields()
-    if name not in fields and not isinstance(trial, CommandConfig):
-        inner = [field for field in fields if field.startswith(f"{name}.")]
-        if inner:
-            return [f"space.{name}: is a group of fields; write {' or '.join(inner)}"]
-        near = difflib.get_close_matches(name.removeprefix("trial."), fields, n=1)
-        remedy = f"did you mean {near[0]}?" if near else f"known are {', '.join(fields)}"
-        return [f"space.{show_name(name)}: unknown key; {remedy}"]
-    if isinstance(trial, CommandConfig) and name != WORKERS:
-        return _word_faults(name, _words(axis))
-    values = expand(axis, integers=name == WORKERS or _integers(name))
+    if name in fields:
+        return []
+    inner = [field for field in fields if field.startswith(f"{name}.")]
+    if inner:
+        return [f"{place}: is a group of fields; write {' or '.join(inner)}"]
+    near = difflib.get_close_matches(name.removeprefix("trial."), fields, n=1)
+    return [f"{place}: unknown key; " + (f"did you mean {near[0]}?" if near else f"known are {', '.join(fields)}")]
+
+
+def _axis_faults(trial: TrainingConfig | CommandConfig, name: str, axis: list[Scalar] | Range) -> list[str]:
+    """What is wrong with a field that is swept by itself."""
+    if problems := _name_faults(trial, name, f"space.{show_name(name)}"):
+        return problems
+    is_word = isinstance(trial, CommandConfig) and name != WORKERS
+    values = list(_words(axis)) if is_word else expand(axis, integers=name == WORKERS or _integers(name))
     if not values:
-        return [_is_empty(name)]
-    problems: list[str] = []
-    normal: list[Scalar] = []
-    for value in values:
-        try:
-            normal += _values(trial, name, [value])
-        except ValidationError as error:
-            problems += describe_faults(error, TrainingConfig, prefix="space", only=name, value=value)
-        except (ValueError, OverflowError):
-            problems.append(f"space.{name}: {value!r} is no worker count; give a whole number of at least 1")
-    return problems + _repetitions(name, normal)
+        return [f"space.{name}: is empty; give at least one value or remove the key"]
+    if is_word:
+        as_passed = [str(value) for value in values if value is not None]
+        return _repetitions(name, as_passed) or _repetitions(name, values)
+    if None in values:
+        return [f"space.{name}: None is no single value; give numbers, names, true or false"]
+    checked = [_checked(trial, name, value, name) for value in values]
+    normal = [one for found, _ in checked for one in found]
+    return [fault for _, faults in checked for fault in faults] + _repetitions(name, normal)
 
 
-def _word_faults(name: str, values: Sequence[Scalar]) -> list[str]:
-    """What is wrong with the values of one of a command's names."""
-    if not name.isidentifier():
-        return [f"space.{show_name(name)}: cannot stand in braces; take letters, digits and _"]
-    if not values:
-        return [_is_empty(name)]
-    return _repetitions(name, [str(value) for value in values])  # as the command sees them
+def _setting_faults(trial: TrainingConfig | CommandConfig, settings: ListedSettings) -> list[str]:
+    """What is wrong with the fields of listed settings, each with its place in the list."""
+    problems = [
+        fault for name in settings.names for fault in _name_faults(trial, name, f"space.{LISTED}[0].{show_name(name)}")
+    ]
+    if problems:
+        return problems
+    return [
+        fault
+        for number, setting in enumerate(settings.root)
+        for name, value in setting.items()
+        for fault in _checked(trial, name, value, f"{LISTED}[{number}].{name}")[1]
+    ]
 
 
-def _is_empty(name: str) -> str:
-    return f"space.{name}: is empty; give at least one value or remove the key"
+def _checked(
+    trial: TrainingConfig | CommandConfig, name: str, value: Scalar, place: str
+) -> tuple[Sequence[Scalar], list[str]]:
+    """A value in its field's own type, or what is wrong with it; `place` is where it stands in the space."""
+    try:
+        return _values(trial, name, [value]), []
+    except ValidationError as error:
+        return (), describe_faults(error, TrainingConfig, prefix="space", only=place, value=value)
+    except (ValueError, OverflowError):
+        return (), [f"space.{place}: {value!r} is no worker count; give a whole number of at least 1"]
+
+
+def _unlike(values: Sequence[Scalar]) -> list[Scalar]:
+    """Each value once."""
+    return [value for place, value in enumerate(values) if not any(same(value, one) for one in values[:place])]
 
 
 def _repetitions(name: str, values: Sequence[Scalar]) -> list[str]:
-    return [
-        f"space.{name}: {value!r} is given {values.count(value)} times; keep one of them"
-        for value in dict.fromkeys(v for v in values if values.count(v) > 1)
-    ]
+    alike: dict[tuple[bool, Scalar], list[Scalar]] = {}
+    for value in values:
+        alike.setdefault((isinstance(value, bool), value), []).append(value)
+    return [_repetition(name, those) for those in alike.values() if len(those) > 1]
+
+
+def _repetition(name: str, values: Sequence[Scalar]) -> str:
+    written = list(dict.fromkeys(map(repr, values)))
+    if len(written) > 1:
+        return f"space.{name}: {' and '.join(written)} are the same number; keep one of them"
+    return f"space.{name}: {written[0]} is given {len(values)} times; keep one of them"

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engine.config import Number, PositiveInt
+from sweeper.spec.conditions import Conditions, Part, count
 from sweeper.spec.dimensions import Choices, Dimension, Interval
 
 LEARNING = ("tpe", "gp", "cma-es")  # methods that choose by what ended trials have come to
@@ -69,7 +70,11 @@ def with_trials_inside(written: Any) -> Any:
 
 
 def search_faults(
-    search: Search, dimensions: Mapping[str, Dimension], group_by: Sequence[str], repeats: int
+    search: Search,
+    dimensions: Mapping[str, Dimension],
+    conditions: Conditions,
+    group_by: Sequence[str],
+    repeats: int,
 ) -> list[str]:
     """What does not fit between a search, which is not a grid, and its space, one line each."""
     assert search.trials is not None
@@ -77,7 +82,7 @@ def search_faults(
     if taken % repeats:
         nearest = max(1, round(taken / repeats)) * repeats
         problems.append(f"search.trials: {taken} is no multiple of repeats, {repeats}; give {nearest}")
-    groups, whole = _groups(dimensions, group_by), _size(list(dimensions.values()))
+    groups, whole = _groups(dimensions, group_by), _size_of_space(dimensions, conditions)
     if groups is None and search.learns:
         named = next(name for name in group_by if isinstance(dimensions.get(name), Interval))
         problems.append(f"space.{named}: groups need values that recur; give a list, a step or a count")
@@ -94,6 +99,16 @@ def _groups(dimensions: Mapping[str, Dimension], group_by: Sequence[str]) -> int
     """How many groups there are; None where they are not counted."""
     grouping = [dimensions[name] for name in group_by if name in dimensions]
     return None if any(isinstance(one, Interval) for one in grouping) else _size(grouping)
+
+
+def _size_of_space(dimensions: Mapping[str, Dimension], conditions: Conditions) -> int | None:
+    """How many points there are; None where they are not counted."""
+    parts: dict[str, Part | int] = {}
+    for name, one in dimensions.items():
+        if one.count is None:
+            return None
+        parts[name] = [{name: value} for value in one.values] if isinstance(one, Choices) else one.count
+    return count(parts, conditions)
 
 
 def _size(dimensions: Sequence[Dimension]) -> int | None:

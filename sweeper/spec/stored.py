@@ -43,6 +43,11 @@ class StoredSpec:
 
     written: dict[str, Any] | None = None
 
+    @property
+    def is_command(self) -> bool:
+        """Whether the trials are a program of the user's; not of an import."""
+        return "command" in (self._part("trial", None) or {})
+
     @cached_property
     def prune(self) -> Prune:
         """What stops trials before their end."""

@@ -108,6 +108,12 @@ class Sweeps:
 
         return self._write(extend, lambda connection, new: not _missing(connection, sweep_id, new))
 
+    def change_spec(self, sweep_id: str, spec: SweepSpec) -> None:
+        """Have a sweep's search go on by another spec; threshold, axis and groups of the sweep stay."""
+        written = {"spec": spec.model_dump(mode="json")}
+        changed = update(tables.sweep).where(tables.sweep.c.id == sweep_id).values(**written)
+        self._write(lambda connection: connection.execute(changed))
+
     def ask_to_stop(self, sweep_id: str) -> int:
         """Cancel what waits, and have schedulers stop what runs; how many were cancelled at once.
 

@@ -24,6 +24,8 @@ def measure(value: float) -> str:
 
 def setting(value: Any, digits: int = 6) -> str:
     """A parameter's value: whole numbers in full, other numbers with `digits` significant digits, names shortened."""
+    if value is None:
+        return "–"
     if isinstance(value, float) and math.isfinite(value):
         return str(int(value)) if value.is_integer() and abs(value) < 1e9 else _short_exponent(f"{value:.{digits}g}")
     text = printable(str(value))

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from sweeper.guides.samplers.points import first_points
+from sweeper.guides.samplers.points import first_points, further_points
 
-__all__ = ["first_points"]
+__all__ = ["first_points", "further_points"]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from sweeper.spec import SweepSpec
 from sweeper.spec.axes import Scalar
+from sweeper.spec.conditions import Point
 from sweeper.spec.dimensions import Dimension, Interval
 from sweeper.spec.repeats import planned_seeds
-
-Point: TypeAlias = dict[str, Scalar]
 
 _BATCH = 64  # drawn at a time, a power of two as Sobol's sequence has it
 _MOST_DRAWN = 20  # times the points wanted, and of a small space so many at least: what is left of it is then listed
@@ -48,6 +47,22 @@ def first_points(spec: SweepSpec) -> list[Point]:
     ]
 
 
+def further_points(spec: SweepSpec, there: Sequence[Mapping[str, Any]]) -> list[Point]:
+    """What a search that does not learn adds to a sweep, whose trials have these parameters, for it to have all.
+
+    In an unchanged space these are the points that a larger search would have drawn after those that are there.
+    """
+    known = [{name: parameters.get(name) for name in spec.dimensions} for parameters in there]
+    taken = {tuple(point.values()) for point in known}
+    found: list[Point] = []
+    for number, (group, share) in enumerate(shares(spec)):
+        members = {tuple(point.values()) for point in known if group.items() <= point.items()}
+        drawn = sample(spec, group, share + len(members), [spec.search.seed, number])
+        found += [point for point in drawn if tuple(point.values()) not in taken][: max(0, share - len(members))]
+    assert spec.search.trials is not None
+    return found[: max(0, spec.search.trials // planned_seeds(spec.repeats) - len(taken))]
+
+
 def startup(spec: SweepSpec, share: int) -> int:
     """With how many points a group's study begins, of `share` that it has in all."""
     if not spec.search.learns:
@@ -64,14 +79,16 @@ def sample(spec: SweepSpec, group: Point, count: int, seed: list[int]) -> list[P
     found: dict[tuple[Scalar, ...], Point] = {}
     for place in itertools.islice(drawn, max(_LEAST_DRAWN, _MOST_DRAWN * count)):
         point = {name: one.at(share) for (name, one), share in zip(free.items(), place, strict=True)}
+        point = spec.without_absent({**group, **point})
         found.setdefault(tuple(point.values()), point)
         if len(found) >= count:
             break
     else:
         for point in _all_points(free):
             if len(found) < count:
+                point = spec.without_absent({**group, **point})
                 found.setdefault(tuple(point.values()), point)
-    return [{name: {**group, **point}[name] for name in spec.dimensions} for point in found.values()]
+    return [{name: point[name] for name in spec.dimensions} for point in found.values()]
 
 
 def _random(count: int, seed: list[int]) -> Iterator[list[float]]:

@@ -20,8 +20,8 @@ from optuna.trial import TrialState as State
 from optuna.trial import create_trial
 
 from sweeper.guides.samplers.grouped import GPInContext, TPEInContext
-from sweeper.guides.samplers.points import Point
 from sweeper.integrations.optuna import quiet_optuna
+from sweeper.spec.conditions import Conditions, Point, without_absent
 from sweeper.spec.dimensions import Choices, Dimension
 from sweeper.spec.search import Search
 
@@ -39,10 +39,16 @@ class Known:
 
 
 def ask(
-    search: Search, dimensions: Mapping[str, Dimension], known: Sequence[Known], group: Point, seed: Sequence[int]
+    search: Search,
+    dimensions: Mapping[str, Dimension],
+    conditions: Conditions,
+    known: Sequence[Known],
+    group: Point,
+    seed: Sequence[int],
 ) -> Point:
     """The point to try next in a group, given all that the sweep knows.
 
+    A field whose condition does not hold is None in it: of such a field the study knows only the trials that have it.
     `seed` is that of the search, the group's number, and the number of the attempt at a new point. The point may be one
     that is known where the sampler thinks of no other; the same arguments give the same point.
     """
@@ -55,14 +61,13 @@ def ask(
         warnings.simplefilter("ignore", ExperimentalWarning)
         study = optuna.create_study(sampler=_sampler(search, fixed, int(generator.integers(2**31))))
         distributions = {name: _distribution(one) for name, one in free.items()}
-        _tell(
-            study, search, [one for one in known if search.study == "shared" or _is_in(one, group)], free, distributions
-        )
+        told = [one for one in known if search.study == "shared" or _is_in(one, group)]
+        _tell(study, search, told, free, conditions, distributions)
         point: Point = {}
         for _ in range(_TRIES):
             trial = study.ask(distributions)
             values = {name: one.value(trial.params[name]) for name, one in free.items()}
-            point = {name: {**values, **group}[name] for name in dimensions}
+            point = without_absent({name: {**values, **group}[name] for name in dimensions}, conditions)
             if tuple(point.values()) not in taken:
                 break
             # As if it had been tried again: the same came of it.
@@ -99,20 +104,23 @@ def _tell(
     search: Search,
     known: Sequence[Known],
     dimensions: Mapping[str, Dimension],
-    distributions: Mapping[str, BaseDistribution],
+    conditions: Conditions,
+    every_distribution: Mapping[str, BaseDistribution],
 ) -> None:
     for one in known:
-        coordinates = {name: dimension.coordinate(one.point[name]) for name, dimension in dimensions.items()}
+        present = {name for name in dimensions if not (name in conditions and one.point[name] is None)}
+        coordinates = {name: dimensions[name].coordinate(one.point[name]) for name in dimensions if name in present}
         if None in coordinates.values():
             continue  # added by hand, from outside of the space
+        distributions = {name: every_distribution[name] for name in coordinates}
         state = State.RUNNING if not one.ended else State.FAIL if one.value is None else State.COMPLETE
         value = one.value if state is State.COMPLETE else None
         if search.method == "cma-es":
             # Its sampler notes with each trial that it gives out what it needs to go on from there.
             study.enqueue_trial(coordinates)
-            trial = study.ask(dict(distributions))
+            trial = study.ask(distributions)
             if state is not State.RUNNING:
                 study.tell(trial, value, state=state)
         else:
-            told = create_trial(params=coordinates, distributions=dict(distributions), state=state, value=value)
+            told = create_trial(params=coordinates, distributions=distributions, state=state, value=value)
             study.add_trial(told)

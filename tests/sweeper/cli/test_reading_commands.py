@@ -345,6 +345,23 @@ def test_best_prints_a_row_for_each_group(run: Any, small: list[str]) -> None:
     assert lines[3].split() == ["1", "64", "0.5", "13.200", "1.7000", "6.0000", "300", "2/4"]
     assert lines[4].split() == ["2", "-", "-", "-", "-", "-", "-", "0/4"]
     assert lines[5] == "workers 2: none qualified; best minimum loss 1.9000"
+    assert lines[6] == f"workers 2: 1 of 4 trials failed; `sweeper show {small[0]}` says why"
+
+
+@pytest.mark.parametrize("cpus", [1, 1000])
+def test_best_offers_to_repeat_what_this_machine_can_seat(run: Any, store: Store, cpus: int) -> None:
+    resources = {"cpus_per_worker": cpus}
+    spec = parse_spec({"name": "shared", "space": {"learning_rate": [0.1, 0.2]}, "resources": resources})
+    sweep_id = store.sweeps.add(spec, plan(spec))
+    for trial in store.trials.of(sweep_id):
+        attempt = store.attempts.claim(trial.id)
+        assert attempt is not None
+        summary = summarize(curve(1.0, 1.5))
+        store.attempts.finish(trial.id, attempt, TrialState.COMPLETED, summary, oversubscribed=True)
+    out = run("best", "shared")[1]
+    assert "2 oversubscribed trials are left out" in out
+    assert ("`sweeper rerun --oversubscribed` repeats them" in out) == (cpus == 1)
+    assert ("this machine has too few to repeat them" in out) == (cpus == 1000)
 
 
 def test_best_without_a_threshold_says_what_that_means(run: Any, store: Store) -> None:

@@ -66,8 +66,23 @@ def test_a_search_whose_worker_counts_cannot_be_seated_is_refused_before_anythin
     assert number(tmp_path, "SELECT count(*) FROM sweep") == 0
 
 
-def test_extend_adds_a_grid_and_no_search(spec: Path) -> None:
-    process = begin("extend", "latest", str(spec), *RUN)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert "search: tpe adds nothing to a sweep that is there; write search: grid" in err
+def test_extend_goes_on_with_a_search_in_a_wider_space(spec: Path, tmp_path: Path) -> None:
+    def extend(*words: str) -> tuple[int, str]:
+        process = begin("extend", "latest", *words, *RUN)
+        _, err = process.communicate(timeout=280)
+        return process.returncode, err
+
+    assert begin("run", str(spec), *RUN, "--set", "search.trials=4").wait(timeout=280) == 0
+    first = rows(tmp_path, "SELECT id, area_images FROM trial ORDER BY position")
+    code, err = extend("--set", "trials=6", "--set", "space.batch_size=[64, 128]")
+    assert (code, "the search goes on from 4 to 6 trials" in err) == (0, True), err
+    assert rows(tmp_path, "SELECT id, area_images FROM trial ORDER BY position")[:4] == first
+    added = rows(tmp_path, "SELECT parameters FROM trial WHERE position >= 4")
+    assert {json.loads(parameters)["batch_size"] for (parameters,) in added} <= {64, 128}
+    assert number(tmp_path, ENDED) == 6
+    code, err = extend(str(spec), "--set", "search.trials=6")
+    assert (code, "adds nothing, for sweep" in err, "has 6 trials; give more" in err) == (1, True, True)
+    code, err = extend(str(spec), "--set", "trial.images=2000")
+    assert (code, "compares trials of the same settings" in err) == (1, True)
+    listed = json.loads(begin("list", "--json").communicate(timeout=60)[0])["sweeps"][0]
+    assert (listed["state"], listed["trials"]) == ("completed", 6)

@@ -143,6 +143,40 @@ def test_lines_that_only_look_like_ours_are_prints(line: str, tmp_path: Path) ->
     assert line in (tmp_path / "gang.log").read_text()
 
 
+def test_reports_among_the_updates_of_a_progress_bar_are_points(tmp_path: Path) -> None:
+    events = run(
+        job(
+            tmp_path,
+            """
+            import json, sys
+            for step in range(1, 8):
+                for k in range(3):
+                    sys.stdout.write(f"\\r 43%|####      | {k}/3 [00:01<00:02,  1.60it/s]")
+                sys.stdout.write(json.dumps({"sweeper": {"loss": 2.0 / step, "step": step}}) + "\\r")
+                sys.stdout.flush()
+            print()
+            """,
+            1,
+        )
+    )
+    assert [(point.step, point.loss) for point in points(events)] == [(step, 2.0 / step) for step in range(1, 8)]
+    assert isinstance(events[-1], Ended)
+    assert events[-1].reason == ""
+
+
+def test_the_end_of_a_trial_tells_of_reports_that_could_not_be_read(tmp_path: Path) -> None:
+    cut = '{"sweeper": {"loss": 0.5'
+    ended = events_of_lines(tmp_path, '{"sweeper": {"loss": 1}}', cut, cut)[-1]
+    assert isinstance(ended, Ended)
+    assert ended.outcome == "completed"
+    assert ended.reason.startswith(f"2 reports could not be read, for example {cut!r}; print each report in one piece")
+    assert cut in (tmp_path / "gang.log").read_text()
+    failed = events_of_lines(tmp_path, cut)[-1]
+    assert isinstance(failed, Failed)
+    assert "ended without a loss" in failed.reason
+    assert f"1 report could not be read, {cut!r}" in failed.reason
+
+
 def test_a_folder_with_modules_of_our_names_and_words_that_mpiexec_knows(tmp_path: Path) -> None:
     for name in ("engine", "rank", "cores"):
         (tmp_path / f"{name}.py").write_text("raise ImportError('not this one')\n")

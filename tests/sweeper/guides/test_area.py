@@ -15,7 +15,7 @@ from benchmarks.recorded import RecordedTrial, Sweep, grid_winners, read_recorde
 from benchmarks.search import parameters_of, prune_area, prune_forecast, share, synthetic
 from sweeper.guides import AreaGuide, Guide
 from sweeper.guides.forecast_guide import ForecastGuide
-from sweeper.guides.order import BestFirst
+from sweeper.guides.order import BestFirst, coordinates_of
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint
 
@@ -295,3 +295,11 @@ def test_trials_that_never_began_take_nothing_of_the_risk() -> None:
     guide.learn([one.candidate(trial, 0, TrialState.PRUNED) for trial, one in list(sweep.items())[:30]])
     assert isinstance(guide, ForecastGuide)
     assert guide._forecast._spent == 0.0
+
+
+def test_a_number_that_some_trials_lack_lies_between_the_others() -> None:
+    trials = [{"factor": 0.1}, {"factor": None}, {"factor": 0.2}, {"factor": 0.4}]
+    found = coordinates_of(trials)
+    assert found[:, 0] == pytest.approx([0.0, 0.5, 0.5, 1.0])
+    assert found[:, 1].tolist() == [1.0, 0.0, 1.0, 1.0]
+    assert coordinates_of([{"kind": "a"}, {"kind": None}]).shape == (2, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -59,7 +59,9 @@ def test_it_knows_the_images_of_a_whole_run(trial: dict[str, Any], images: int) 
     assert ProposingGuide(Guide(), spec, [])._images(candidate) == images
 
 
-def search(spec: SweepSpec, together: int = 3, seed: int = 0) -> list[TrialSpec]:
+def search(
+    spec: SweepSpec, together: int = 3, seed: int = 0, result: Callable[[TrialSpec], Candidate] = result
+) -> list[TrialSpec]:
     """The sweep with so many trials at once, which end in a random order; all its trials as they were added."""
     order, queue = random.Random(seed), plan(spec, first_points)
     guide = ProposingGuide(Guide(), spec, [waiting(trial, TrialState.PENDING) for trial in queue])
@@ -75,6 +77,13 @@ def search(spec: SweepSpec, together: int = 3, seed: int = 0) -> list[TrialSpec]
         guide.learn([waiting(trial) for trial in queue[:1]])
         queue = queue[1:]
     return added
+
+
+def kinds(spec: TrialSpec) -> Candidate:
+    """A rate counts only for "step", and is best at 0.1."""
+    values = spec.parameters
+    off = 0.2 if values["schedule.kind"] != "step" else math.log10(values["schedule.factor"] / 0.1) ** 2
+    return Candidate(spec.key, dict(values), TrialState.COMPLETED, True, 100 * math.exp(off), 0.5, 1.0, 61_440)
 
 
 METHODS = ["tpe", "gp", "cma-es", {"method": "tpe", "study": "shared"}, {"method": "gp", "study": "shared"}]
@@ -157,3 +166,21 @@ def test_trials_from_outside_of_the_space_disturb_nobody() -> None:
     known = [result(trial) for trial in plan(spec, first_points)]
     strange = known[0]._replace(trial="strange", parameters={**known[0].parameters, "batch_size": 7, "workers": 5})
     assert len(unlucky(spec, [*known, strange])) == 1
+
+
+@pytest.mark.parametrize(
+    "method", ["tpe", "cma-es", METHODS[3], *(pytest.param(METHODS[place], marks=pytest.mark.long) for place in (1, 4))]
+)
+def test_a_field_that_only_some_trials_have_is_learnt_from_those(method: Any) -> None:
+    space = {
+        "schedule.kind": ["constant", "step"],
+        "schedule.factor": {"low": 0.001, "high": 1, "log": True, "when": {"schedule.kind": "step"}},
+        "learning_rate": {"low": 0.1, "high": 1},
+    }
+    trials = search(searched(method, 24, space), result=kinds)
+    assert len({trial.key for trial in trials}) == 24
+    for trial in trials:
+        assert (trial.parameters["schedule.factor"] is None) == (trial.parameters["schedule.kind"] == "constant")
+    late = [t.parameters["schedule.factor"] for t in trials[12:] if t.parameters["schedule.kind"] == "step"]
+    if method in ("tpe", METHODS[3]):
+        assert any(0.03 < factor < 0.3 for factor in late)

@@ -273,6 +273,23 @@ def test_a_trial_is_given_back_also_where_its_points_cannot_be_written(store: St
     assert [trial.state for trial in store.trials.of(sweep)] == [TrialState.PENDING]
 
 
+def test_a_launcher_that_fits_no_gang_ends_the_run_at_once_and_leaves_all_to_run(store: Store) -> None:
+    sweep = submit(store, workers=[1, 2], batch_size=[8, 16])
+
+    def wrong_for_two(job: Job) -> list[Event]:
+        wrong = Failed(job.trial_id, "mpiexec starts 2 separate worlds", remedy="name another")
+        return completes(job) if job.workers == 1 else [wrong]
+
+    executor = ScriptedExecutor(wrong_for_two)
+    with pytest.raises(LaunchError, match="2 separate worlds") as caught:
+        Scheduler(store, executor, Watcher(), TickingClock()).run(sweep)
+    assert caught.value.remedy == "name another"
+    trials = store.trials.of(sweep)
+    assert {trial.state for trial in trials if trial.workers == 2} == {TrialState.PENDING}
+    assert [job.workers for job in executor.started].count(2) == 1
+    assert "2 separate worlds" in next(trial.reason for trial in trials if trial.reason)
+
+
 def test_gangs_that_never_come_up_are_set_aside_and_others_go_on(store: Store) -> None:
     sweep = submit(store, workers=[1, 2], batch_size=[2**n for n in range(1, 13)])
 

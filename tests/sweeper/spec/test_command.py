@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sweeper.errors import SpecError
+from sweeper.guides.samplers import first_points
 from sweeper.plan import plan
 from sweeper.spec import SweepSpec, parse_config, parse_spec
 from sweeper.spec.command import CommandConfig
@@ -54,6 +55,79 @@ def test_ranges_of_fields_that_the_engine_has_are_as_written() -> None:
     assert [trial.parameters["images"] for trial in trials] == [1, 1.5, 2]
 
 
+def words(space: dict[str, Any], *command: Any, **fields: Any) -> list[list[str]]:
+    trials = plan(parsed({"command": ["p", *command]}, space, **fields))
+    return [trial.config.words(trial.workers)[1:] for trial in trials if isinstance(trial.config, CommandConfig)]
+
+
+def test_a_word_without_a_value_is_left_out_and_an_empty_one_is_not() -> None:
+    assert words({"flag": [None, "--fast", ""]}, "-v", "{flag}", "end") == [
+        ["-v", "end"],
+        ["-v", "--fast", "end"],
+        ["-v", "", "end"],
+    ]
+    assert words({"rate": [None, 0.5]}, "--rate={rate}") == [[], ["--rate=0.5"]]
+    assert words({"rate": [None, 0.5]}, ["--rate", "{rate}"], "end") == [["end"], ["--rate", "0.5", "end"]]
+
+
+def test_words_and_variables_of_a_field_that_a_trial_does_not_have_are_left_out() -> None:
+    space = {"kind": ["sgd", "adam"], "momentum": {"values": [0.5, 0.9], "when": {"kind": "sgd"}}}
+    trial = {
+        "command": ["p", "{kind}", ["--momentum", "{momentum}"]],
+        "environment": {"M": "{momentum}", "K": "{kind}"},
+    }
+    trials = plan(parsed(trial, space))
+    configs = [trial.config for trial in trials if isinstance(trial.config, CommandConfig)]
+    assert [config.words(1) for config in configs] == [
+        *(["p", "sgd", "--momentum", value] for value in ("0.5", "0.9")),
+        ["p", "adam"],
+    ]
+    assert [config.variables(1) for config in configs][1:] == [{"M": "0.9", "K": "sgd"}, {"K": "adam"}]
+    assert [trial.parameters["momentum"] for trial in trials] == [0.5, 0.9, None]
+    assert len({trial.key for trial in trials}) == 3
+    for config in configs:
+        assert parse_config(config.model_dump(mode="json")) == config
+
+
+def test_true_and_1_are_two_values() -> None:
+    assert words({"a": [True, 1]}, "{a}") == [["True"], ["1"]]
+
+
+@pytest.mark.parametrize(
+    ("axis", "whole"),
+    [
+        ({"low": 1, "high": 9}, True),
+        ({"low": 1, "high": 1000, "log": True}, True),
+        ({"low": 1.0, "high": 9}, False),
+        ({"low": 1, "high": 9.5}, False),
+        ({"low": 1, "high": 9, "whole": False}, False),
+        ({"low": 1.0, "high": 9.0, "whole": True}, True),
+    ],
+)
+def test_bounds_that_are_whole_give_whole_numbers(axis: dict[str, Any], whole: bool) -> None:
+    spec = parsed({"command": ["p", "{n}"]}, {"n": axis}, search="random", trials=9)
+    for same in (spec, SweepSpec.model_validate(spec.model_dump(mode="json"))):
+        values = [trial.parameters["n"] for trial in plan(same, first_points)]
+        assert all(isinstance(value, int) for value in values) == whole
+    assert bool(spec.notes()) == whole
+
+
+def test_an_engine_field_has_its_own_type_whatever_the_bounds() -> None:
+    space = {
+        "batch_size": {"low": 1, "high": 99},
+        "momentum": {"low": 0, "high": 0.9},
+        "learning_rate": {"low": 1, "high": 9},
+    }
+    spec = parse_spec({"name": "n", "space": space, "search": "random", "trials": 9})
+    trials = [trial.parameters for trial in plan(spec, first_points)]
+    assert all(isinstance(one["batch_size"], int) for one in trials)
+    assert not any(float(one["learning_rate"]).is_integer() for one in trials)
+    with pytest.raises(SpecError, match=r"space.batch_size: 1.5 is no whole number"):
+        parse_spec({"name": "n", "space": {"batch_size": {"low": 1.5, "high": 9}}, "search": "random", "trials": 2})
+    with pytest.raises(SpecError, match=r"low 1\.5 and high 9 have to be whole"):
+        parse_spec({"name": "n", "space": {"batch_size": {"low": 1.5, "high": 9, "whole": True}}})
+
+
 def test_repeats_give_seeds() -> None:
     trials = plan(parsed({"command": ["a", "{rate}", "{seed}"], "values": {"seed": 7}}, {"rate": [1]}, repeats=2))
     assert [trial.parameters["seed"] for trial in trials] == [7, 8]
@@ -96,6 +170,19 @@ def test_the_store_gives_back_what_it_got() -> None:
         ({"command": ["a"], "imges": 1}, {"workers": [1]}, {}, "trial.imges: unknown key; known are command"),
         ({"command": ["a"], "images": 1}, {"workers": [1]}, {}, "trial.images: unknown key"),
         ({"comand": ["a"]}, {"workers": [1]}, {}, "trial.comand: unknown key; did you mean command?"),
+        (TRIAL, {"rate": [1000, 1e3]}, {}, "space.rate: 1000 and 1000.0 are the same number; keep one of them"),
+        (TRIAL, {"rate": [0.0, -0.0, 1]}, {}, "space.rate: 0.0 and -0.0 are the same number; keep one of them"),
+        (
+            {"command": ["a", "{rate}"]},
+            {"rate": [None, 1, None]},
+            {},
+            "space.rate: None is given 2 times; keep one of them",
+        ),
+        (TRIAL, {"rate": [None, 1]}, {}, "trial.command: '--lr' would stay where {rate} is left out; write the two as"),
+        ({"command": ["{a}"]}, {"a": [None, "b"]}, {}, "trial.command: the program, '{a}', needs a value of {a}"),
+        ({"command": ["a", "{b}"], "values": {"b": None}}, {"workers": [1]}, {}, "trial.values.b: has no value; give"),
+        ({"command": ["a", ["b", ["c"]]]}, {"workers": [1]}, {}, "trial.command[1][1]: ['c'] is no text"),
+        ({"command": ["a", []]}, {"workers": [1]}, {}, "trial.command[1]: "),
         (
             {"command": ["a", {"b": None}]},
             *({"b": [1]}, {}, 'trial.command[1]: write "{b}", with the quotes'),

@@ -57,6 +57,12 @@ def test_settings_of_a_command_fill_its_words() -> None:
     assert trial.config.words(1) == ["train", "0.5", "2"]  # type: ignore[union-attr]
 
 
+def test_a_name_that_a_command_does_not_use_is_named_with_its_setting() -> None:
+    with pytest.raises(SpecError) as caught:
+        spec_of({"points": [{"lr": 0.5, "depth": 2}]}, trial={"command": ["train", "{lr}"]})
+    assert caught.value.problems[0].startswith("space.points[0].depth: the command does not use it")
+
+
 @pytest.mark.parametrize(
     ("space", "line"),
     [
@@ -65,8 +71,14 @@ def test_settings_of_a_command_fill_its_words() -> None:
         ({"points": [{"workers": 2}, {"workers": 2}]}, "space.points[1]: {'workers': 2} is given twice"),
         ({"points": [{"workers": [1, 2]}]}, "space.points[0].workers: [1, 2] is not a single value"),
         ({"points": [{}]}, "space.points: a setting is empty"),
-        ({"points": [{"workers": 2, "bach": 1}]}, "space.bach: unknown key"),
-        ({"points": [{"workers": 0}]}, "space.workers: 0 is no worker count"),
+        ({"points": [{"workers": 2, "bach": 1}]}, "space.points[0].bach: unknown key"),
+        ({"points": [{"workers": 1}, {"workers": 0}]}, "space.points[1].workers: 0 is no worker count"),
+        ({"points": [{"workers": None}]}, "space.points[0].workers: None is no worker count"),
+        (
+            {"points": [{"momentum": 0.5}, {"momentum": 0}, {"momentum": 2}]},
+            "space.points[2].momentum: 2 must be less than 1",
+        ),
+        ({"points": [{"exchange": "ring"}]}, "space.points[0].exchange: is a group of fields"),
         ({"points": [{"workers": 2}], "workers": [1]}, "space.workers: is a field of space.points, too"),
         ({"batch_size": [{"workers": 2}]}, "settings taken together go below space.points"),
     ],

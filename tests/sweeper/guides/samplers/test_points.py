@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sweeper.guides.samplers import first_points
+from sweeper.guides.samplers import first_points, further_points
 from sweeper.guides.samplers.points import sample
 from sweeper.plan import plan
 from sweeper.spec import SweepSpec, parse_spec
@@ -71,3 +71,24 @@ def test_learning_searches_begin_with_a_third_of_each_share() -> None:
     assert Counter(trial.workers for trial in plan(searched("gp", 200), first_points)) == {1: 10, 2: 10}
     assert Counter(trial.workers for trial in plan(searched("cma-es", 24), first_points)) == {1: 2, 2: 2}
     assert Counter(trial.workers for trial in plan(searched("tpe", 2), first_points)) == {1: 1, 2: 1}
+
+
+@pytest.mark.parametrize("method", ["random", "quasi-random"])
+def test_a_search_that_goes_on_draws_what_a_larger_one_would_have_drawn(method: str) -> None:
+    few, many = searched(method, 10), searched(method, 16)
+    there = [trial.parameters for trial in plan(few, first_points)]
+    further = further_points(many, there)
+    assert len(further) == 6
+    assert {frozenset(one.items()) for one in [*there, *further]} == {
+        frozenset(one.items()) for one in first_points(many)
+    }
+
+
+def test_a_search_goes_on_in_a_wider_space_up_to_its_number() -> None:
+    there = [trial.parameters for trial in plan(searched("random", 10), first_points)]
+    wider = searched("random", 16, {**SPACE, "workers": [1, 2, 4], "batch_size": [16, 128]})
+    further = further_points(wider, there)
+    assert Counter(point["workers"] for point in further) == {1: 1, 4: 5}
+    assert {point["batch_size"] for point in further} <= {16, 128}
+    assert further_points(searched("random", 11, repeats=1), there[:11]) != []
+    assert further_points(searched("random", 10), there) == []
