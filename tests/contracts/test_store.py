@@ -560,6 +560,16 @@ class TestStore:
         assert [a.log for a in store.attempts.of(first.id)] == ["a.txt"]
         assert store.attempts.claim(first.id) is None
 
+    def test_curves_without_seconds_stay_so(self, store: Store) -> None:
+        points = [LossPoint(1, None, math.nan, 2.0), LossPoint(2, None, math.nan, 1.0)]
+        summary = summarize(points)
+        sweep_id = store.sweeps.add_import("logs", [({"workers": 1}, "a.csv", points, summary)], over="steps")
+        assert store.sweeps.find(sweep_id).over == "steps"
+        (trial,) = store.trials.of(sweep_id)
+        assert (trial.seconds, trial.area_seconds, trial.area_steps) == (None, None, 3.5)
+        assert repr(store.attempts.points(trial.id)) == repr(points)
+        assert [repr(row[4]) for row in store.attempts.curves([trial.id])] == ["nan", "nan"]
+
     def test_an_import_is_all_or_nothing(self, store: Store) -> None:
         twice = [LossPoint(1, 1, 1.0, 1.0)] * 2
         with pytest.raises(StoreError):

@@ -83,6 +83,14 @@ class TestEvaluations:
         assert math.isnan(store.attempts.last_evaluations(sweep_id)[first].loss)
         assert math.isnan(store.attempts.evaluations_by_trial(sweep_id)[first][-1].loss)
 
+    def test_what_an_import_does_not_say_stays_unknown(self, store: Store) -> None:
+        sweep_id, (first, *_) = added(store)
+        store.attempts.claim(first)
+        store.attempts.add_evaluation(first, 1, EvaluationRecord(3, None, math.nan, 0.5, math.nan))
+        (found,) = store.attempts.evaluations(first)
+        assert repr(found) == repr(EvaluationRecord(3, None, math.nan, 0.5, math.nan))
+        assert repr(store.attempts.last_evaluations(sweep_id)[first]) == repr(found)
+
     def test_they_belong_to_their_attempt(self, store: Store) -> None:
         sweep_id, (first, *_) = added(store)
         store.attempts.claim(first)

@@ -48,12 +48,12 @@ def test_migrations_give_exactly_the_tables(url: str) -> None:
 
 
 def test_migrations_say_the_same_as_the_tables_to_the_word(tmp_path: Path) -> None:
-    """Also what Alembic does not compare, such as the names of constraints and a table without row ids."""
+    """Also what Alembic does not compare: names of constraints, a table without row ids. Quotes do not matter."""
 
     def words(path: Path) -> list[list[str]]:
         query = "SELECT sql FROM sqlite_master WHERE tbl_name != 'alembic_version' AND sql IS NOT NULL"
         with sqlite3.connect(path) as connection:
-            return sorted(sorted(re.split(r"[\s,()]+", sql)) for (sql,) in connection.execute(query))
+            return sorted(sorted(re.split(r"[\s,()\"]+", sql)) for (sql,) in connection.execute(query))
 
     migrated, created = tmp_path / "migrated.db", tmp_path / "created.db"
     connect(f"sqlite:///{migrated}").dispose()

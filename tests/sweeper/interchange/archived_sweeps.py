@@ -31,7 +31,7 @@ SPEC = {
 CURVES: list[list[LossPoint]] = [
     [LossPoint(1, 16, 0.1 + 0.2, 2.5), LossPoint(2, 32, 0.7, 1 / 3), LossPoint(7, 2**40, 1e9 / 7, 5e-324)],
     [LossPoint(1, 16, 0.0, 1.7976931348623157e308), LossPoint(2**40, 2**53 + 1, 1e-300, 0.0)],
-    [LossPoint(1, None, 0.5, 2.0), LossPoint(2, None, 1.0, math.nan), LossPoint(3, None, 1.5, math.inf)],
+    [LossPoint(1, None, math.nan, 2.0), LossPoint(2, None, math.nan, math.nan), LossPoint(3, None, math.nan, math.inf)],
     [LossPoint(1, 16, 0.5, -math.inf), LossPoint(3, 48, 0.75, math.nan)],
     [LossPoint(1, 16, 0.5, 2.0)],
     [],
@@ -73,6 +73,7 @@ def _attempt(
     store.attempts.add_points(trial, number, points)
     if evaluated:
         store.attempts.add_evaluation(trial, number, EvaluationRecord(1, 16, 0.5, math.nan, 0.1))
+        store.attempts.add_evaluation(trial, number, EvaluationRecord(3, None, math.nan, 0.5, math.nan))
         store.attempts.add_evaluation(trial, number, EvaluationRecord(2, 2**53 + 1, 2 / 3, math.inf, 1 / 3))
 
 
