@@ -105,6 +105,9 @@ def print_groups(answer: Mapping[str, Any]) -> None:
     print_table(
         [*keys, *others, *measures, *sure, "qualified"],
         [_row(group, keys, others, measures, sure) for group in groups],
+        words=(*keys, *others),
+        spare=("images", "repeats", "seconds", "accuracy", "minimum_loss", "qualified", "interval"),
+        keep=(*keys, "area"),
     )
     for line in separation_lines(groups):
         click.echo(line)
@@ -186,4 +189,6 @@ def print_extremes(answer: Mapping[str, Any]) -> None:
     ]
     rate = answer["dollars_per_worker_hour"]
     headers = [f"at ${parameter(rate)} per worker and hour", *names, "area over dollars", "area over seconds"]
-    print_table([*headers, "training cost", "seconds"], rows, left=headers[:1])
+    headers += ["training cost", "seconds"]
+    spare, keep = ("area over seconds", "seconds"), (headers[0], *headers[-4:-1])
+    print_table(headers, rows, left=headers[:1], words=names, spare=spare, keep=keep)
