@@ -128,6 +128,7 @@ def draw_figure(
         FigureError: there is no such figure, or the sweep has nothing for it to show.
         NotFoundError, SpecError, StoreError: as `sweeper best` does.
     """
+    from dashboards.figures.drawing.fonts import fit_fonts
     from dashboards.figures.tables import trial_table
 
     figure = FIGURES.get(name)
@@ -141,7 +142,9 @@ def draw_figure(
 
     before = None if first is None else table_of(first, over)
     trials = table_of(sweep, over if before is None else before.over)
-    return figure.draw(figure.table(Source(store, trials, before, unlike=unlike)))
+    drawn = figure.draw(figure.table(Source(store, trials, before, unlike=unlike)))
+    fit_fonts(drawn)
+    return drawn
 
 
 plot = plot_command(FIGURES.values())

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TextIO, cast
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.text import Text
 
 from sweeper.answers.cost import candidate_over
 from sweeper.answers.numbers import as_passed, measure, parameter
@@ -23,8 +23,10 @@ from sweeper.ranking.settings import rank_groups
 from sweeper.scheduling.observer import Audience, Observer
 from sweeper.store import SweepRecord, TrialRecord
 from sweeper.streams import Unfailing
+from sweeper.text_table import SHORTEST_WORDS, fit_table, shorten
 
 _REFRESHES_PER_S = 4
+_STEADY = 46  # cells of a trial's description
 
 
 class View(Observer, AbstractContextManager[Any], Protocol):
@@ -168,7 +170,8 @@ class LiveView(_SweepView):
             TimeElapsedColumn(),
             console=console,
         )
-        self._task = self._bar.add_task(f"{sweep.name} ({sweep.id})", total=self._total(), completed=self._ended())
+        name = shorten(f"{sweep.name} ({sweep.id})", max(SHORTEST_WORDS, console.width // 2))
+        self._task = self._bar.add_task(name, total=self._total(), completed=self._ended())
         self._live = Live(
             console=console, refresh_per_second=_REFRESHES_PER_S, get_renderable=self._draw, vertical_overflow="crop"
         )
@@ -216,26 +219,32 @@ class LiveView(_SweepView):
     def _draw(self) -> Group:
         return Group(self._bar, self._running_table(), self._leader_table())
 
-    def _running_table(self) -> Table:
-        table = _table("running", "images", "seconds", "loss")
+    def _running_table(self) -> Text:
+        rows = []
         for trial_id, point in list(self._points.items()):
             trial = self._trials[trial_id]
-            if point is None:
-                table.add_row(describe(trial), "starting", "", "")
-            else:
-                table.add_row(describe(trial), _done(point, trial), f"{point.seconds:.1f}", measure(point.loss))
-        return table
+            told = (_done(point, trial), f"{point.seconds:.1f}", measure(point.loss)) if point else ("starting", "", "")
+            rows.append([describe(trial), *told])
+        return self._table(["running", "images", "seconds", "loss"], rows, spare=("seconds", "images"))
 
-    def _leader_table(self) -> Table:
-        table = _table("leader", "area", "minimum loss", "qualified")
+    def _leader_table(self) -> Text:
+        rows = []
         for group in self._groups():
             if group.winner:
                 winner = group.winner
                 cells = self._words_of(winner.parameters), measure(winner.area), measure(winner.minimum_loss)
             else:
                 cells = f"{self._words_of(group.key)}: none yet", "", measure(group.best_minimum_loss)
-            table.add_row(*cells, f"{len(group.ranking)}/{group.competitors}")
-        return table
+            rows.append([*cells, f"{len(group.ranking)}/{group.competitors}"])
+        return self._table(["leader", "area", "minimum loss", "qualified"], rows, spare=("qualified", "minimum loss"))
+
+    def _table(self, headers: Sequence[str], rows: Sequence[Sequence[str]], spare: Sequence[str]) -> Text:
+        """A table as wide as the console allows now; its first column has words, and keeps its width if it can."""
+        width, first = self._console.width, headers[0]
+        steady = [[f"{row[0]:<{_STEADY if width >= 2 * _STEADY else 0}}", *row[1:]] for row in rows]
+        lengths = (min(_STEADY, width // 2), width)
+        table = fit_table(headers, steady, width, left=[first], words=[first], spare=spare, lengths=lengths)
+        return Text("\n").join([Text("\n".join(table.header), style="dim"), *map(Text, table.lines)])
 
 
 def another_attempt(trial: TrialRecord, reason: str) -> str:
@@ -260,14 +269,6 @@ def describe(trial: TrialRecord) -> str:
 
 def _in_words(parameters: Mapping[str, Any]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {parameter(value)}" for name, value in parameters.items())
-
-
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column(first, min_width=46, overflow="fold")
-    for name in others:
-        table.add_column(name, justify="right")
-    return table
 
 
 def _done(point: LossPoint, trial: TrialRecord) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -112,47 +112,60 @@ def print_groups(answer: Mapping[str, Any]) -> None:
     print_table(
         [*keys, *others, *measures, *sure, "qualified"],
         [_row(group, keys, others, measures, sure) for group in groups],
+        words=(*keys, *others),
+        spare=("images", "repeats", "seconds", "accuracy", "minimum_loss", "qualified", "interval"),
+        keep=(*keys, "area"),
     )
-    for line in separation_lines(groups):
+    for line in [*separation_lines(groups), *_on_winners(groups), *_on_the_rest(answer), *_left_out(answer)]:
         click.echo(line)
+    print_extremes(answer)
+
+
+def _on_winners(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Where a winner's curve comes from, if not from its own training here; and the groups without one."""
     for group in groups:
-        if group["winner"] and group["winner"]["derived_from"]:
-            source = group["winner"]["derived_from"]
+        winner, words = group["winner"], words_of(group["group"])
+        if winner is None:
+            yield f"{words}: none qualified; best minimum loss {measure(group['best_minimum_loss'])}"
+        elif winner["derived_from"]:
             what = "the winner is derived: the losses of trial"
-            click.echo(f"{words_of(group['group'])}: {what} {source} at the times of its own steps.")
-        if group["winner"] is None:
-            click.echo(
-                f"{words_of(group['group'])}: none qualified; best minimum loss {measure(group['best_minimum_loss'])}"
-            )
+            yield f"{words}: {what} {winner['derived_from']} at the times of its own steps."
+        elif winner.get("source"):
+            yield f"{words}: imported from {winner['source']}."
+    yield from lacking(groups)
+
+
+def _on_the_rest(answer: Mapping[str, Any]) -> Iterator[str]:
+    """What became of trials that did not win."""
+    groups = answer["groups"]
     for lost in answer.get("lost", ()):  # a service of an earlier version does not say
         where = f"{words_of(lost['group'])}: " if lost["group"] else ""
-        click.echo(f"{where}{losses_words(lost)}; `sweeper show {answer['sweep']}` says why")
+        yield f"{where}{losses_words(lost)}; `sweeper show {answer['sweep']}` says why"
     if answer["risk"]:
-        click.echo(f"Pruned by forecast: with a chance of at most {100 * answer['risk']:g} % a better one was stopped.")
+        yield f"Pruned by forecast: with a chance of at most {100 * answer['risk']:g} % a better one was stopped."
     if doubtful := sum(len(group["in_doubt"]) for group in groups):
-        click.echo(
+        yield (
             f"{doubtful} pruned trial{'s' if doubtful > 1 else ''} might have won (--json names them): "
             "what they were stopped by is another axis, threshold, floor or grouping, or looks at losses only."
         )
-    for line in [*learnt_nothing(groups), *lacking(groups)]:
-        click.echo(line)
-    for group in groups:
-        if group["winner"] and group["winner"].get("source"):
-            click.echo(f"{words_of(group['group'])}: imported from {group['winner']['source']}.")
-    if untimed := sum(group["oversubscribed"] for group in groups):
+    yield from learnt_nothing(groups)
+
+
+def _left_out(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Which trials are not ranked, and what to do about it."""
+    if untimed := sum(group["oversubscribed"] for group in answer["groups"]):
         repeatable = answer.get("repeatable", untimed)  # a service of an earlier version does not say
         repeats = "`sweeper rerun --oversubscribed` repeats " + ("them" if repeatable >= untimed else f"{repeatable}")
-        click.echo(
+        yield (
             f"{untimed} oversubscribed trial{'s are' if untimed > 1 else ' is'} left out, whose ranks shared cores or "
             f"GPUs; {repeats if repeatable else 'this machine has too few to repeat them'}, --oversubscribed ranks "
             "their times all the same."
         )
     if unknown := answer.get("unknown_origin"):  # a service of an earlier version does not say
-        click.echo(
+        yield (
             f"{unknown} imported trial{'s are' if unknown > 1 else ' is'} left out: nobody has said where their "
             "seconds begin; import them again with --origin zero or --origin first, or rank --over steps."
         )
-    print_extremes(answer)
 
 
 def _row(
@@ -202,4 +215,6 @@ def print_extremes(answer: Mapping[str, Any]) -> None:
     ]
     rate = answer["dollars_per_worker_hour"]
     headers = [f"at ${parameter(rate)} per worker and hour", *names, "area over dollars", "area over seconds"]
-    print_table([*headers, "training cost", "seconds"], rows, left=headers[:1])
+    headers += ["training cost", "seconds"]
+    spare, keep = ("area over seconds", "seconds"), (headers[0], *headers[-4:-1])
+    print_table(headers, rows, left=headers[:1], words=names, spare=spare, keep=keep)

@@ -59,6 +59,9 @@ def _print_check(answer: Mapping[str, Any]) -> None:
             ]
             for trial in trials
         ],
+        words=names,
+        spare=("losses differ by", "derived area", "trained area"),
+        keep=("difference",),
     )
     click.echo(
         f"The largest difference of an area is {percent(answer['largest_area_difference'])}, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import click
@@ -37,12 +38,13 @@ def _findings(store_url: str) -> Iterator[Finding]:
 
 
 def _print_table(store_url: str) -> list[Finding]:
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     findings: list[Finding] = []
     for finding in _findings(store_url):
         findings.append(finding)
-        mark = f"{finding.status:<{_WIDTH}}"
-        console.print(Text.assemble((mark, _COLOURS[finding.status]), f"{finding.name}: {finding.detail}"))
-        if finding.remedy:
-            console.print(Text(f"{'':<{_WIDTH}}{finding.remedy}"))
+        told = Text("\n").join(map(Text, filter(None, (f"{finding.name}: {finding.detail}", finding.remedy))))
+        lines = told.wrap(console, console.width - _WIDTH) if sys.stdout.isatty() else told.split("\n")
+        for number, line in enumerate(lines):
+            mark = "" if number else finding.status
+            console.print(Text.assemble((f"{mark:<{_WIDTH}}", _COLOURS[finding.status]), line))
     return findings

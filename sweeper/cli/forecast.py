@@ -94,7 +94,14 @@ def _print_count(count: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
         names = [name for name in best[0]["parameters"] if name != WORKERS]
         cost = ["predicted dollars", *([] if answer["over"] == "dollars" else ["area over dollars"])] if priced else []
         headers = ["workers", *names, "predicted area", "interval", "minimum loss", "chance", "seconds", "seconds/step"]
-        print_table([*headers, *cost, "curve"], [_row(one, names, cost) for one in best], left=("curve",))
+        print_table(
+            [*headers, *cost, "curve"],
+            [_row(one, names, cost) for one in best],
+            left=("curve",),
+            words=names,
+            spare=("curve", "seconds/step", "minimum loss", "seconds", "area over dollars", "interval"),
+            keep=("workers", "predicted area", "chance"),
+        )
     else:
         click.echo(f"workers {workers}: no setting is likely to qualify")
     if count["measured"]:
@@ -142,7 +149,8 @@ def _print_errors(errors: Sequence[Mapping[str, Any]]) -> None:
         for one in errors
     ]
     headers = ["workers", "from", "settings", "median error", "worst error", "within interval"]
-    print_table([*headers, "predicted winner behind the true one by"], rows)
+    spare = ("within interval", "settings", "from", "median error")
+    print_table([*headers, "predicted winner behind the true one by"], rows, spare=spare, keep=("workers",))
 
 
 def _percent(part: float | None) -> str:

@@ -40,4 +40,6 @@ def list_sweeps(store_url: str, as_json: bool) -> None:
                 for sweep in answer["sweeps"]
             ],
             left=("sweep", "name", "state", "states", "created"),
+            words=("name",),
+            spare=("created", "states", "trials"),
         )

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
-_PIPED_WIDTH = 1000
+from sweeper.text_table import fit_table
 
 
 def measures_of(trials: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -18,19 +18,27 @@ def measures_of(trials: Sequence[Mapping[str, Any]]) -> list[str]:
     return ["area", "minimum_loss", "seconds", "images", *(["accuracy"] if evaluated else [])]
 
 
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str] = ()) -> None:
+def print_table(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    left: Sequence[str] = (),
+    words: Sequence[str] = (),
+    spare: Sequence[str] = (),
+    keep: Sequence[str] = (),
+) -> None:
     """A table on standard output, numbers to the right and the columns named in `left` to the left.
 
-    In a terminal it is fitted to the width, headers are stacked, and cells may have several lines; in a pipe it is as
-    wide as it needs to be, with a line for each row. Nothing is cut off.
+    In a terminal it is fitted to the width, headers are stacked, and cells may have several lines; if it is too narrow
+    for all columns, some are left out, those named in `spare` first and those in `keep` last, and a line says which. In
+    a pipe each row has a line. Columns named in `words` are shortened to 60 cells, in a narrow terminal to 12.
     """
-    terminal = sys.stdout.isatty()
-    width = None if terminal else _PIPED_WIDTH
-    console = Console(width=width, markup=False, emoji=False, highlight=False)
-    table = Table(box=None, pad_edge=False)
-    for header in headers:
-        title = header.replace("_", "\n").replace(".", ".\n") if terminal else header.replace("_", " ")
-        table.add_column(title, justify="left" if header in left else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*(cell if terminal else cell.replace("\n", ", ") for cell in row))
-    console.print(table)
+    console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
+    width = console.width if sys.stdout.isatty() else None
+    table = fit_table(headers, rows, width, left=left, words=words, spare=spare, keep=keep)
+    for line in table.header:
+        console.print(Text(line, style="bold"))
+    for line in table.lines:
+        console.print(Text(line))
+    if table.left_out:
+        names = ", ".join(name.replace("_", " ") for name in table.left_out)
+        console.print(Text(f"Left out: {names}. --json, or a wider terminal, shows all.", style="dim"), soft_wrap=False)

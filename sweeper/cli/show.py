@@ -68,7 +68,8 @@ def _print_trials(answer: Mapping[str, Any]) -> None:
     if alike := _alike(trials):
         headers = ["trial", *headers]
         rows = [[trial["trial"], *row] for trial, row in zip(trials, rows, strict=True)]
-    print_table(headers, rows, left=("trial", "state"))
+    spare = ("images", "seconds", "accuracy", "dollars", "minimum_loss")
+    print_table(headers, rows, left=("trial", "state"), words=names, spare=spare, keep=("trial", "state", "area"))
     for line in footnotes(trials):
         click.echo(line)
     explained = [trial for trial in trials if trial["state"] in _ALWAYS_EXPLAINED]

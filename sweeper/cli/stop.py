@@ -38,12 +38,14 @@ def stop(sweep: str, server: Server | None, store_url: str, as_json: bool) -> No
                 "sweep": stopped.sweep,
                 "state": stopped.state,
                 "cancelled": stopped.all_cancelled,
+                "ended": stopped.ended,
                 "running": stopped.running,
             }
         )
     else:
-        waiting = f"{stopped.cancelled} waiting trials cancelled"
-        click.echo(f"sweep {stopped.sweep}: {stopped.state}; {waiting}, {stopped.running} still running")
+        waiting = f"{_count(stopped.cancelled, 'waiting trial')} cancelled"
+        running = f"{_count(stopped.ended, 'running trial')} ended, {stopped.running} still running"
+        click.echo(f"sweep {stopped.sweep}: {stopped.state}; {waiting}, {running}")
 
 
 @click.command()
@@ -81,31 +83,38 @@ class _Stopped(NamedTuple):
     state: str
     cancelled: int  # now, for they waited
     all_cancelled: int
+    ended: int  # of those that ran
     running: int
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _stop_in(store_url: str, reference: str) -> _Stopped:
     with closing(open_store(store_url, create=False)) as store:
         found = store.sweeps.find(reference)
+        ran = found.states.get(TrialState.RUNNING, 0)
         cancelled = store.sweeps.ask_to_stop(found.id)
         running = _wait(store, found.id)
         found = store.sweeps.find(found.id)
-        return _Stopped(found.id, found.state, cancelled, found.states.get(TrialState.CANCELLED, 0), running)
+        all_cancelled = found.states.get(TrialState.CANCELLED, 0)
+        return _Stopped(found.id, found.state, cancelled, all_cancelled, max(0, ran - running), running)
 
 
 def _stop_by(server: Server, reference: str) -> _Stopped:
     with server.client() as client:
         sweep_id = client.find(reference)["sweep"]
-        cancelled = client.stop(sweep_id)["cancelled"]
+        asked = client.stop(sweep_id)
         deadline = time.monotonic() + _WAIT_S
         while True:
             status = client.status(sweep_id)
             states = status["states"]
             running = states.get(TrialState.RUNNING.value, 0)
             if not running or time.monotonic() > deadline:
-                return _Stopped(
-                    sweep_id, status["state"], cancelled, states.get(TrialState.CANCELLED.value, 0), running
-                )
+                all_cancelled = states.get(TrialState.CANCELLED.value, 0)
+                ended = max(0, asked["running"] - running)
+                return _Stopped(sweep_id, status["state"], asked["cancelled"], all_cancelled, ended, running)
             time.sleep(_PAUSE_S)
 
 

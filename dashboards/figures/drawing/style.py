@@ -27,8 +27,9 @@ TITLE_PT = 10.0
 NAME_PT = 12.0
 MAXIMUM_INCHES = 300.0  # a picture's side must stay below 2**16 pixels
 
-# Tried in this order for what DejaVu lacks, mostly Chinese, Japanese and Korean.
-_FALLBACK_FONTS = (
+FONT = "DejaVu Sans"
+# Tried in this order for what it lacks, mostly Chinese, Japanese and Korean.
+FALLBACK_FONTS = (
     "Noto Sans CJK JP",
     "Noto Sans CJK SC",
     "Noto Sans JP",
@@ -43,6 +44,8 @@ _FALLBACK_FONTS = (
     "WenQuanYi Micro Hei",
     "IPAexGothic",
     "Droid Sans Fallback",
+    "Noto Emoji",
+    "Symbola",
     "Noto Sans Arabic",
     "Noto Sans Hebrew",
     "Noto Sans Devanagari",
@@ -58,7 +61,7 @@ def drawing() -> Iterator[None]:
     matplotlib's settings belong to the process, so that one thread draws at a time.
     """
     with _LOCK, matplotlib.rc_context(), warnings.catch_warnings():
-        # A sweep's name may be in any script: a glyph that no font has is drawn as a box, and that is enough.
+        # A sweep's name may be in any script: `fit_fonts` says which characters no font has.
         warnings.filterwarnings("ignore", message=r"(?s)Glyph \d+ .*missing from", category=UserWarning)
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_settings())
@@ -76,7 +79,7 @@ def new_figure(width: float, height: float) -> Figure:
 def _settings() -> Any:
     installed = {font.name for font in fontManager.ttflist}
     return {
-        "font.family": ["DejaVu Sans", *(name for name in _FALLBACK_FONTS if name in installed)],
+        "font.family": [FONT, *(name for name in FALLBACK_FONTS if name in installed)],
         "font.size": TEXT_PT,
         "axes.titlesize": TITLE_PT,
         "axes.titlelocation": "left",

@@ -25,8 +25,17 @@ def table_or_file(figure: Figure[Any], table: Any, sweep: SweepRecord, extension
     """A figure's table as "rows" for the page, or as a file of any other extension under the sweep's name."""
     if extension == "rows":
         return JsonAnswer(_rows_of(figure.csv(table)))
-    content = figure.csv(table) if extension == "csv" else render(figure.draw(table), extension)
+    content = figure.csv(table) if extension == "csv" else _drawn(figure, table, extension)
     return _download(content, sweep.name, sweep.id, figure.name, extension)
+
+
+def _drawn(figure: Figure[Any], table: Any, extension: str) -> bytes:
+    # Only now: matplotlib takes long to load.
+    from dashboards.figures.drawing.fonts import fit_fonts
+
+    drawing = figure.draw(table)
+    fit_fonts(drawing)
+    return render(drawing, extension)
 
 
 def _download(content: bytes | str, name: str, sweep_id: str, kind: str, extension: str) -> Response:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from sweeper.answers.numbers import measure, parameter
 from sweeper.plan import plan
@@ -246,15 +247,33 @@ def test_show_of_many_like_reasons_names_a_few(run: Any, store: Store) -> None:
     assert "and 2 more" in out
 
 
-def test_a_narrow_terminal_folds_and_cuts_nothing_off(run: Any, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    points, name = curve(1.0, 1.0), "a-name-that-is-longer-than-the-terminal-is-wide"
-    store.sweeps.add_import(name, [({"workers": 1}, "a.log", points, summarize(points))])
-    monkeypatch.setenv("COLUMNS", "60")
+@pytest.mark.parametrize("name", ["a-name-" * 28, "日本語" * 60, "🚀🎯" * 90])
+@pytest.mark.parametrize("width", [40, 60, 100])
+def test_a_narrow_terminal_shows_fewer_columns_and_folds_no_number(
+    run: Any, store: Store, monkeypatch: pytest.MonkeyPatch, width: int, name: str
+) -> None:
+    points = curve(1.234567, 1.0)
+    parameters = {"workers": 1, "batch_size": 128, "learning_rate": 0.00012345, "exchange.method": "all-reduce"}
+    curves = [({**parameters, "batch_size": size}, "a.log", points, summarize(points)) for size in (64, 128)]
+    sweep = store.sweeps.add_import(name, curves)
+    monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    lines = re.sub(r"\x1b\[\d*m", "", run("list")[1]).splitlines()
-    assert max(map(len, lines)) <= 60
-    begin, end_ = lines[0].index("name"), lines[0].index("stat")
-    assert name in "".join(line[begin:end_].strip() for line in lines[1:])
+    for command in (["list"], ["show", sweep], ["best", sweep]):
+        lines = re.sub(r"\x1b\[\d*m", "", run(*command)[1]).splitlines()
+        table = lines if command == ["list"] else lines[2:]
+        assert all(cell_len(line) <= width for line in table if not line.startswith(("No", "stays", "workers 1:")))
+        shown = [part for line in table for part in line.split()]
+        told = sweep if command == ["list"] else measure(store.trials.of(sweep)[0].area_seconds)
+        assert told in shown
+    assert json.loads(run("list", "--json")[1])["sweeps"][0]["name"] == name
+
+
+def test_a_long_name_is_shortened_in_a_pipe_as_well(run: Any, store: Store) -> None:
+    points = curve(1.0, 1.0)
+    sweep = store.sweeps.add_import("日" * 100, [({"workers": 1}, "a.log", points, summarize(points))])
+    header, line = run("list")[1].splitlines()
+    assert line.split()[:2] == [sweep, f"{'日' * 29}…"]
+    assert header.split() == ["sweep", "name", "state", "trials", "states", "created"]
 
 
 def test_best_has_the_fixed_shape(run: Any, small: list[str]) -> None:

@@ -80,7 +80,7 @@ def test_stop_by_the_server(serving: Serving, spec: Path, tmp_path: Path) -> Non
     watching = begin("watch", sweep_id, *at)
     out, _ = told("stop", sweep_id[:6], *at)
     assert ": stopped; " in out
-    assert out.endswith(", 0 still running\n")
+    assert re.search(r"[12] running trials? ended, 0 still running\n$", out)
     _, err = watching.communicate(timeout=60)
     assert watching.returncode == 0, err
     assert {state for (state,) in rows(tmp_path, "SELECT state FROM trial")} == {"cancelled"}

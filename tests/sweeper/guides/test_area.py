@@ -298,7 +298,7 @@ def test_trials_that_never_began_take_nothing_of_the_risk() -> None:
 
 
 def test_a_number_that_some_trials_lack_lies_between_the_others() -> None:
-    trials = [{"factor": 0.1}, {"factor": None}, {"factor": 0.2}, {"factor": 0.4}]
+    trials: list[dict[str, Any]] = [{"factor": 0.1}, {"factor": None}, {"factor": 0.2}, {"factor": 0.4}]
     found = coordinates_of(trials)
     assert found[:, 0] == pytest.approx([0.0, 0.5, 0.5, 1.0])
     assert found[:, 1].tolist() == [1.0, 0.0, 1.0, 1.0]
