@@ -124,7 +124,7 @@ def read_once(engine: Engine, work: Callable[[Connection], T]) -> T:
     It is called again where a SQLite file was written meanwhile that nobody had open before.
     """
     while True:
-        with engine.connect() as connection, connection.begin():
+        with engine.connect() as connection:  # there is nothing to commit
             driver = connection.connection.driver_connection
             if isinstance(driver, Reading):
                 connection.exec_driver_sql("BEGIN")

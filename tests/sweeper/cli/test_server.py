@@ -110,7 +110,7 @@ def test_a_server_that_ends_is_followed_by_one_that_goes_on(
 def test_tokens(spec: Path, tmp_path: Path) -> None:
     (tmp_path / "tokens").write_text(f"{TOKEN}\nread {READ}\n")
     (tmp_path / "reader").write_text(READ)
-    server = Serving("--host", "0.0.0.0", "--token-file", "tokens", "--look-only")
+    server = Serving("--host", "0.0.0.0", "--token-file", "tokens")
     try:
         at = ("--server", server.url.replace("0.0.0.0", "127.0.0.1"))
         _, err = told("submit", str(spec), *at, code=1)
@@ -122,6 +122,16 @@ def test_tokens(spec: Path, tmp_path: Path) -> None:
         assert TOKEN not in " ".join(server.process.args)  # type: ignore[arg-type]
     finally:
         server.end()
+    looking = Serving("--look-only")
+    try:
+        _, err = told("submit", str(spec), "--server", looking.url, "--json", code=1)
+        assert json.loads(err)["error"]["message"] == "this server only shows sweeps"
+        assert told("best", "latest", "--server", looking.url)[0]
+    finally:
+        looking.end()
+    _, err = told("serve", "--look-only", "--store", "sqlite:///mistyped.db", code=1)
+    assert "there is no such file" in err
+    assert not (tmp_path / "mistyped.db").exists()
     _, err = told("serve", "--host", "0.0.0.0", code=1)
     assert "others can reach this address, and no token is set; give --token-file" in err
 
