@@ -280,9 +280,9 @@ class TrainingConfig(BaseModel):
             raise ValueError(f"augmentation is of pictures, and data {self.data} has none: remove it")
         return self
 
-    def idle(self, workers: int) -> dict[str, str]:
+    def idle(self, workers: int, *, on_gpus: bool) -> dict[str, str]:
         """Fields, by dotted path, whose values change nothing in a run of so many workers, and what would let them."""
-        found: dict[str, str] = {}
+        found: dict[str, str] = {} if on_gpus else {"device": "resources.gpus_per_worker above 0"}
         if self.schedule.kind != "step":
             found |= dict.fromkeys(("schedule.milestones", "schedule.factor"), "schedule.kind: step")
         elif not self.schedule.milestones:

@@ -21,6 +21,7 @@ from sweeper.gangs.launcher import find_launcher
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.processes import kill_gangs
 from sweeper.gangs.seats import seats_of
+from sweeper.gangs.worlds import check_one_world
 from sweeper.guides import guide_for
 from sweeper.guides.samplers import first_points, further_points
 from sweeper.paths import checkpoints_folder, make_logs_folder
@@ -306,6 +307,8 @@ def prepare(trials: Sequence[TrialSpec], execution: Execution) -> None:
     find_launcher()
     make_logs_folder()
     training = [(trial.config, trial.resources) for trial in trials if isinstance(trial.config, TrainingConfig)]
+    if {trial.workers for trial in trials if isinstance(trial.config, TrainingConfig)} > {1}:
+        check_one_world()  # the first gang of several ranks would tell, after all trials of one
     if any(needs_operators(config) for config, _ in training):
         check_operators(cuda=any(gives.gpus_per_worker > 0 and config.device != "cpu" for config, gives in training))
     check_factories([config for config, _ in training])

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from sweeper.answers.cost import candidate_over
 from sweeper.answers.numbers import as_passed, measure, parameter
+from sweeper.answers.sweeps import shown_parameters
 from sweeper.answers.trial_words import area_words
 from sweeper.ranking import Group as RankedGroup
 from sweeper.ranking.curve import LossPoint
@@ -264,7 +265,7 @@ def plural(count: int, noun: str) -> str:
 
 def describe(trial: TrialRecord) -> str:
     """A trial's parameters in a few words: "workers 2, batch size 64, learning rate 0.1"."""
-    return _in_words(as_passed(trial.parameters) if "command" in trial.config else trial.parameters)
+    return _in_words(shown_parameters(trial))
 
 
 def _in_words(parameters: Mapping[str, Any]) -> str:

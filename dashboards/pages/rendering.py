@@ -18,7 +18,7 @@ from dashboards.figures.words.numbers import parameter_words
 from dashboards.pages.static_files import asset, plotly_address
 from dashboards.responses.flags import without_flags
 from sweeper.answers.numbers import dollars, duration, measure
-from sweeper.answers.sweeps import trial_answer
+from sweeper.answers.sweeps import shown_parameters, trial_answer
 from sweeper.answers.trial_words import area_words, marks_of
 from sweeper.plan.trial import TrialState
 from sweeper.store import TrialRecord
@@ -38,6 +38,7 @@ def show(template: str, status: int = 200, **content: Any) -> HTMLResponse:
     given = {
         "measure": measure_words,
         "parameter": parameter_words,
+        "shown_parameters": shown_parameters,
         "area": partial(area_words, none="–"),
         "marks": marks,
         "without_flags": without_flags,

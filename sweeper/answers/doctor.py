@@ -17,20 +17,9 @@ from engine.data.folders import VARIABLE
 from engine.errors import ClearError
 from sweeper.gangs.launcher import find_launcher
 from sweeper.gangs.machine import local_capacity, local_gpus
-from sweeper.gangs.processes import end_job
+from sweeper.gangs.worlds import RANKS, worlds_of
 
-_RANKS = 2
-_ONE_WORLD = "[2, 2"  # what both ranks of one world see
 _TIMEOUT_S = 60
-# Each rank 0 writes a line, at once: the sizes that its ranks see, and the MPI's name.
-_WORLD = """
-import os
-from mpi4py import MPI
-sizes = MPI.COMM_WORLD.gather(MPI.COMM_WORLD.size)
-if sizes:
-    library = " ".join(MPI.Get_library_version().splitlines()[0].replace(chr(0), "").split())
-    os.write(1, f"{sizes} {library}\\n".encode())
-"""
 
 
 @dataclass(frozen=True)
@@ -55,34 +44,17 @@ def check_mpi(_store_url: str) -> Iterator[Finding]:
     remedy = "`pip install mpich` brings one that fits, or name an mpiexec with SWEEPER_MPIEXEC"
     try:
         launcher = find_launcher()
-        command = launcher.command(_RANKS, [sys.executable, "-m", "mpi4py", "-c", _WORLD])
-        environment = launcher.environment(os.environ, 1)
-        said = _run_job(command, environment)
+        found = worlds_of(launcher)
     except (ClearError, OSError, subprocess.TimeoutExpired) as error:
         yield Finding("mpi", "failed", str(error), remedy)
         return
-    worlds = [line.partition("] ") for line in said.stdout.splitlines() if line.startswith("[")]
-    if said.returncode == 0 and [sizes for sizes, _, _ in worlds] == [_ONE_WORLD]:
-        yield Finding("mpi", "ok", f"{_RANKS} ranks in one world by {launcher.mpiexec} ({worlds[0][2]})")
-    elif said.returncode == 0:
-        detail = f"{launcher.mpiexec} started {_RANKS} ranks, and they came up in {len(worlds)} worlds"
+    if found.code == 0 and found.is_one:
+        yield Finding("mpi", "ok", f"{RANKS} ranks in one world by {launcher.mpiexec} ({found.library})")
+    elif found.code == 0:
+        detail = f"{launcher.mpiexec} started {RANKS} ranks, and they came up in {found.count} worlds"
         yield Finding("mpi", "failed", detail, f"mpi4py uses another MPI than this mpiexec: {remedy}")
     else:
-        lines = (said.stderr or said.stdout).strip().splitlines() or [f"exit code {said.returncode}"]
-        yield Finding("mpi", "failed", f"{launcher.mpiexec}: {lines[-1]}", remedy)
-
-
-def _run_job(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run an MPI job to its end, or end it with all its ranks when it takes too long."""
-    job = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    try:
-        out, err = job.communicate(timeout=_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        end_job(job, [])
-        raise
-    return subprocess.CompletedProcess(command, job.returncode, out, err)
+        yield Finding("mpi", "failed", f"{launcher.mpiexec}: {found.last_words}", remedy)
 
 
 def check_ray(_store_url: str) -> Iterator[Finding]:

@@ -84,7 +84,7 @@ def trial_answer(trial: TrialRecord) -> dict[str, Any]:
     return {
         "trial": trial.id,
         "state": trial.state.value,
-        "parameters": as_passed(trial.parameters) if "command" in trial.config else trial.parameters,
+        "parameters": shown_parameters(trial),
         "area": trial.area_seconds,
         "area_is_bound": trial.area_is_bound,
         "minimum_loss": trial.minimum_loss,
@@ -99,6 +99,11 @@ def trial_answer(trial: TrialRecord) -> dict[str, Any]:
         "at_chance": trial.at_chance,
         "derived_from": trial.derived_from,
     }
+
+
+def shown_parameters(trial: TrialRecord) -> dict[str, Any]:
+    """A trial's parameters; the numbers of a command's as it gets them."""
+    return as_passed(trial.parameters) if "command" in trial.config else trial.parameters
 
 
 def accuracies_of(store: Store, sweep: SweepRecord) -> dict[str, float]:

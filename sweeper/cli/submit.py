@@ -29,6 +29,8 @@ def submit(spec_path: Path, overrides: tuple[str, ...], key: str | None, server:
     """
     spec = load_spec(spec_path, overrides)
     plan(spec, first_points)  # what is wrong with it is said here already, with this file's name
+    for note in spec.notes():
+        click.echo(f"note: {note}", err=True)
     with server.client() as client:
         answer = client.submit(spec.model_dump(mode="json", exclude_unset=True), key or secrets.token_hex(16))
     if as_json:

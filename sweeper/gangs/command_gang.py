@@ -211,6 +211,8 @@ class CommandGang:
             if last:
                 return Ended(trial, "completed", *at)
             remedy = "call sweeper.report(loss=...) on rank 0, or print its line"
+            if any(isinstance(item, Said) for item in ProgramOutput().feed(tail(log) + "\n")):
+                remedy = "reports stand in its log: print them on rank 0's standard output, not on standard error"
             return Failed(trial, f"the command ended without a loss; {remedy}; see {log}")
         if overdue:
             return Failed(trial, f"{overdue}; see {log}")

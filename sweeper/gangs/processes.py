@@ -39,7 +39,7 @@ def end_job(process: subprocess.Popen[Any], known: Iterable[psutil.Process]) -> 
 
     mpiexec is asked first, since it takes its ranks along; whoever is left after a grace time of 3 s is killed.
     """
-    members = {*(family(process.pid) if process.poll() is None else ()), *known}
+    members = {*(family(process.pid) if process.poll() is None else _left_in_session(process.pid)), *known}
     _signal_session(process, signal.SIGTERM)
     _, alive = psutil.wait_procs([p for p in members if p.pid != process.pid], timeout=_GRACE_S)
     for member in alive:
@@ -48,6 +48,17 @@ def end_job(process: subprocess.Popen[Any], known: Iterable[psutil.Process]) -> 
     _signal_session(process, signal.SIGKILL)
     psutil.wait_procs(alive, timeout=_GRACE_S)
     process.wait()
+
+
+def _left_in_session(leader: int) -> list[psutil.Process]:
+    """Processes of a gang that its mpiexec, which led their session, has left behind when it died."""
+    return [process for process in psutil.process_iter() if _session_of(process) == leader and _tag(process)]
+
+
+def _session_of(process: psutil.Process) -> int | None:
+    with contextlib.suppress(OSError):
+        return os.getsid(process.pid)
+    return None
 
 
 def _signal_session(process: subprocess.Popen[Any], number: signal.Signals) -> None:

@@ -19,15 +19,22 @@ _SLACK = 1e-9  # so that rounding does not lose the last value of a log range
 
 
 def _as_condition(written: Any) -> Any:
-    """Single values as lists of one."""
+    """Single values as lists of one.
+
+    Raises:
+        ValueError: no field, or a field without a value, or one that is no single value.
+    """
     if not isinstance(written, dict):
         return written
-    return {name: value if isinstance(value, list | tuple) else [value] for name, value in written.items()}
+    if not written:
+        raise ValueError("names no field; give one with its values, for example workers: 2, or remove it")
+    found = {name: parse_list(value) for name, value in written.items()}
+    if empty := [str(name) for name, values in found.items() if not values]:
+        raise ValueError(f"{empty[0]} has no value; give one, or a list of them")
+    return found
 
 
-When = Annotated[
-    dict[str, Annotated[tuple[Scalar, ...], Field(min_length=1)]], BeforeValidator(_as_condition), Field(min_length=1)
-]
+When = Annotated[dict[str, tuple[Scalar, ...]], BeforeValidator(_as_condition)]
 
 
 class Values(BaseModel):
@@ -36,7 +43,7 @@ class Values(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     values: Annotated[list[Scalar], BeforeValidator(lambda written: parse_list(written))]
-    when: When | None = None
+    when: When
 
 
 class Range(BaseModel):
@@ -129,6 +136,10 @@ def parse_axis(written: Any) -> Any:
     if isinstance(written, BaseModel):
         return written
     if isinstance(written, dict):
+        if both := [name for name in Range.model_fields if name in written and name != "when" and "values" in written]:
+            raise ValueError(f"values and {both[0]} exclude each other: keep one of them")
+        if written.keys() == {"when"}:
+            raise ValueError("has a condition and no values; add values, or low and high")
         return (Values if "values" in written else Range).model_validate(written)
     return parse_list(written)
 

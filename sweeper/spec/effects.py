@@ -25,7 +25,7 @@ class Idle(NamedTuple):
 
 
 def idle_fields(
-    axes: Mapping[str, Sequence[Scalar]], shape: Callable[[Point], Point], configure: Configure
+    axes: Mapping[str, Sequence[Scalar]], shape: Callable[[Point], Point], configure: Configure, *, on_gpus: bool
 ) -> dict[str, Idle]:
     """The swept fields that have no effect in some trials; none where the combinations are too many to look at.
 
@@ -41,7 +41,7 @@ def idle_fields(
     for values in itertools.product(*ends.values()):
         point = shape(dict(zip(ends, values, strict=True)))
         try:
-            idle = configure(point).idle(int(point[WORKERS] or 1))
+            idle = configure(point).idle(int(point[WORKERS] or 1), on_gpus=on_gpus)
         except ValidationError:
             continue  # fields that do not go together are told of elsewhere
         present = {name for name, value in point.items() if value is not None}

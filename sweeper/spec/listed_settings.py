@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import RootModel
 
-from sweeper.spec.axes import Scalar
+from sweeper.spec.axes import Scalar, same
 
 NAME = "points"  # under which the space has them
 
@@ -61,6 +61,10 @@ def _faults(settings: Sequence[Any]) -> list[str]:
         if one.keys() != first.keys():
             differ = ", ".join(map(str, first.keys() ^ one.keys()))
             problems.append(f"{place}: not all settings have {differ}; give every setting the same fields")
-        if one in settings[:number]:
+        if any(_are_same(one, other) for other in settings[:number]):
             problems.append(f"{place}: {dict(one)} is given twice; keep one of them")
     return problems
+
+
+def _are_same(one: Mapping[str, Any], other: Any) -> bool:
+    return one == other and all(same(value, other[name]) for name, value in one.items())

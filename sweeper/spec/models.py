@@ -282,7 +282,7 @@ class SweepSpec(_Strict):
             given = {name: value for name, value in point.items() if name != WORKERS and value is not None}
             return replace_field(trial, given)
 
-        found = idle_fields(self.axes, self.without_absent, configure)
+        found = idle_fields(self.axes, self.without_absent, configure, on_gpus=self.resources.gpus_per_worker > 0)
         return {name: idle for name, idle in found.items() if name not in listed and len(self.axes[name]) > 1}
 
     def notes(self) -> list[str]:

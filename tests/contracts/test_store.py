@@ -244,6 +244,26 @@ class TestStore:
         # Both or none. Of the first ones any may have been added; the last ones came when the sweep was full.
         assert store.sweeps.extend(sweep_id, more[-2:], len(found) + 1) == []
 
+    def test_a_search_goes_on_by_another_spec_and_the_sweep_keeps_the_rest(self, store: Store) -> None:
+        sweep_id, trials = added(store)
+        before = store.sweeps.find(sweep_id)
+        when = {"values": [0.5, 0.9], "when": {"workers": 2}}
+        wider = parse_spec(
+            {"name": "other", "space": {"workers": [1, 2], "momentum": when}, "search": "tpe", "trials": 3}
+        )
+        store.sweeps.change_spec(sweep_id, wider)
+        after = store.sweeps.find(sweep_id)
+        assert after.spec.whole() == wider
+        assert (after.name, after.threshold, after.over, after.group_by) == (
+            *(before.name, before.threshold, before.over, before.group_by),
+        )
+        assert [trial.id for trial in store.trials.of(sweep_id)] == trials
+
+    def test_a_field_that_a_trial_lacks_stays_absent(self, store: Store) -> None:
+        when = {"values": [0.5], "when": {"workers": 2}}
+        sweep_id, _ = added(store, parse_spec({"name": "n", "space": {"workers": [1, 2], "momentum": when}}))
+        assert [trial.parameters["momentum"] for trial in store.trials.of(sweep_id)] == [None, 0.5]
+
     def test_of_many_processes_one_gets_each_trial(self, store: Store, url: str, together: Together) -> None:
         _, trials = added(store, mine(repeats=8))
         won = together(claim_all, url, trials)

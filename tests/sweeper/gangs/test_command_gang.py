@@ -248,6 +248,10 @@ def test_a_rank_that_fails_takes_the_others_along(how: str, tmp_path: Path) -> N
     [
         (["no-such-program"], "rank 0: no-such-program: No such file or directory"),
         (["true"], "the command ended without a loss; call sweeper.report(loss=...) on rank 0"),
+        (
+            ["sh", "-c", 'echo \'INFO {"sweeper": {"loss": 1}}\' >&2'],
+            "the command ended without a loss; reports stand in its log: print them on rank 0's standard output",
+        ),
     ],
 )
 def test_a_command_that_trains_nothing_fails_with_the_remedy(words: list[str], said: str, tmp_path: Path) -> None:

@@ -125,10 +125,32 @@ def test_a_spec_with_conditions_survives_the_store() -> None:
             {"workers": {"values": [1], "when": {"batch_size": 16}}, "batch_size": [16]},
             "space.workers.when: every trial",
         ),
-        ({**SPACE, "momentum": {"values": [0.5], "when": {}}}, "space.momentum.when: "),
+        (
+            {**SPACE, "momentum": {"values": [0.5], "when": {}}},
+            "space.momentum.when: names no field; give one with its",
+        ),
+        ({**SPACE, "momentum": {"values": [0.5], "when": None}}, "space.momentum.when: None is no mapping; write its"),
+        (
+            {**SPACE, "momentum": {"values": [0.5], "when": "step"}},
+            "space.momentum.when: 'step' is no mapping; write its",
+        ),
+        ({**SPACE, "momentum": {"values": [0.5]}}, "space.momentum.when: is missing; add it"),
+        ({**SPACE, "momentum": {"when": {"workers": 1}}}, "space.momentum: has a condition and no values; add values"),
+        (
+            {**SPACE, "momentum": {"values": [0.5], "low": 0, "when": {"schedule.kind": "step"}}},
+            "space.momentum: values and low exclude each other: keep one of them",
+        ),
+        (
+            {**SPACE, "momentum": {"values": [0.5], "when": {"schedule.kind": []}}},
+            "space.momentum.when: schedule.kind has",
+        ),
+        (
+            {**SPACE, "momentum": {"values": [0.5], "when": {"schedule.kind": [["step"]]}}},
+            "space.momentum.when: ['step'] is no single value",
+        ),
         ({**SPACE, "momentum": {"values": [], "when": {"schedule.kind": "step"}}}, "space.momentum: is empty"),
         ({**SPACE, "momentum": {"values": [2], "when": {"schedule.kind": "step"}}}, "space.momentum: 2"),
-        ({**SPACE, "momentum": {"values": [0.5], "wen": {}}}, "space.momentum.wen: unknown key; did you mean when?"),
+        ({**SPACE, "momentum": {**FACTOR, "wen": {}}}, "space.momentum.wen: unknown key; did you mean when?"),
     ],
 )
 def test_conditions_that_cannot_hold_are_refused(space: dict[str, Any], said: str) -> None:

@@ -32,6 +32,11 @@ WEIGHTS = {"exchange": {"average": "weights"}}
         ({}, {"augmentation.batch": ["samples", "instances"]}, "space.augmentation.batch: has no effect"),
         (WEIGHTS, {"exchange.overlap": ["auto", "off"], "workers": [1, 2]}, "space.exchange.overlap: has no effect"),
         ({"exchange": "ring"}, {"exchange.overlap": ["auto", "off"], "workers": [2]}, "space.exchange.overlap: has no"),
+        (
+            {},
+            {"device": ["auto", "cpu"]},
+            "space.device: has no effect in any trial; it needs resources.gpus_per_worker",
+        ),
         ({"model": "neuron", "data": "step-function"}, {"fc": ["fused", "torch"]}, "space.fc: has no effect"),
     ],
 )
@@ -73,6 +78,6 @@ def test_a_field_that_is_idle_in_some_trials_is_noted() -> None:
 
 def test_the_settings_say_which_of_them_are_idle() -> None:
     config = training(parsed({"workers": [1]}, schedule={"kind": "step", "milestones": []}).trial)
-    assert config.idle(2).keys() >= {"schedule.factor", "augmentation.batch", "augmentation.instances"}
-    assert "schedule.milestones" not in config.idle(2)
-    assert "exchange.method" in config.idle(1).keys() - config.idle(2).keys()
+    assert config.idle(2, on_gpus=True).keys() >= {"schedule.factor", "augmentation.batch", "augmentation.instances"}
+    assert "schedule.milestones" not in config.idle(2, on_gpus=True)
+    assert "exchange.method" in config.idle(1, on_gpus=True).keys() - config.idle(2, on_gpus=True).keys()

@@ -63,6 +63,11 @@ def test_a_name_that_a_command_does_not_use_is_named_with_its_setting() -> None:
     assert caught.value.problems[0].startswith("space.points[0].depth: the command does not use it")
 
 
+def test_true_and_1_are_two_settings() -> None:
+    spec = spec_of({"points": [{"a": 1}, {"a": True}]}, trial={"command": ["train", "{a}"]})
+    assert [trial.config.words(1)[1] for trial in plan(spec)] == ["1", "True"]  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize(
     ("space", "line"),
     [
