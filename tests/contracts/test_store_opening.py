@@ -134,7 +134,7 @@ def test_an_earlier_store_is_upgraded_only_when_asked_for(url: str) -> None:
         connection.execute(text("UPDATE alembic_version SET version_num = '0005'"))
     engine.dispose()
     for opened in (open_store, read_store):
-        with pytest.raises(StoreError, match="has schema 0005 of an earlier version, .*; run `sweeper upgrade` on it"):
+        with pytest.raises(StoreError, match=r"has schema 0005 of an earlier version, .*; run `sweeper upgrade` on it"):
             opened(url)
     done = upgrade_store(url)
     assert (done.before, done.after, done.backup is None) == ("0005", SCHEMA_HEAD, url.startswith("postgresql"))
