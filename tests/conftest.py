@@ -25,6 +25,7 @@ settings.load_profile("sweeper")
 STARTS_MANY = (
     "sweeper/cli/test_run.py",
     "sweeper/cli/test_server.py",
+    "sweeper/cli/test_streams.py",
     "sweeper/gangs/ray/test_executor.py",
     "contracts/test_executors.py",
     "sweeper/cli/test_lifecycle.py",

@@ -116,8 +116,10 @@ def _reading_engine(url: URL) -> Engine:
 
 
 @contextmanager
-def clear_errors(url: str) -> Iterator[None]:
-    """Raise StoreError where a database cannot be opened."""
+def clear_errors(
+    url: str, done: str = "opened", remedy: str = "check that it exists, and what you may do with it"
+) -> Iterator[None]:
+    """Raise StoreError where a database cannot be opened, or what else is `done` to it."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -126,9 +128,7 @@ def clear_errors(url: str) -> Iterator[None]:
         ) from None
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
         cause = getattr(error, "strerror", None) or " ".join(str(getattr(error, "orig", None) or error).split())
-        raise StoreError(
-            f"--store {hidden(url)}: cannot be opened ({cause})", "check that it exists, and what you may do with it"
-        ) from None
+        raise StoreError(f"--store {hidden(url)}: cannot be {done} ({cause})", remedy) from None
 
 
 def _is_empty_file(url: URL) -> bool:

@@ -44,7 +44,7 @@ def upgrade_store(url: str) -> Upgrade:
     from sweeper.store.migrations import upgrade
 
     backups: list[Path] = []
-    with clear_errors(url):
+    with clear_errors(url, "upgraded", "nothing was changed"):
         engine = writing_engine(parse_url(url))
         is_file = engine.dialect.name == "sqlite"
         file = Path(engine.url.database or "").resolve()

@@ -26,6 +26,7 @@ from sweeper.store import GangRecord, open_store, read_store
 from sweeper.store.connection import connect, parse_url, writing_engine
 from sweeper.store.schema import SCHEMA_HEAD
 from sweeper.store.tables import metadata
+from sweeper.store.upgrading import upgrade_store
 from tests.contracts.databases import PostgresServer
 from tests.contracts.together import PROCESSES, Together, open_and_add
 
@@ -124,6 +125,20 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(url: str) -> None:
     with engine.connect() as connection:
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "9999"
     engine.dispose()
+
+
+def test_an_earlier_store_is_upgraded_only_when_asked_for(url: str) -> None:
+    open_store(url).close()
+    engine = writing_engine(parse_url(url))
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0005'"))
+    engine.dispose()
+    for opened in (open_store, read_store):
+        with pytest.raises(StoreError, match=r"has schema 0005 of an earlier version, .*; run `sweeper upgrade` on it"):
+            opened(url)
+    done = upgrade_store(url)
+    assert (done.before, done.after, done.backup is None) == ("0005", SCHEMA_HEAD, url.startswith("postgresql"))
+    read_store(url).close()
 
 
 @pytest.mark.parametrize(
