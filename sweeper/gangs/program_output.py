@@ -13,6 +13,7 @@ from sweeper.reporting import KEY
 
 _LONGEST = 256 * 1024  # characters that are kept of a line which does not end
 _LONGEST_REPORT = 16 * 1024
+_MOST_TRIED = 4
 _SHOWN = 100  # characters of what cannot be read
 _LINE_END = re.compile(r"[\r\n]")
 # Colours and cursor movements, the titles of windows, and escapes of a single letter.
@@ -112,7 +113,8 @@ def _last_report(unended: str) -> int:
     """Where the last whole report of an unended line ends; 0 where it has none that can be read by now."""
     if not _may_hold_one(unended):
         return 0
-    read = (_read(unended, mark) for mark in reversed(list(_MARK.finditer(unended))))
+    marks = list(_MARK.finditer(unended, max(0, len(unended) - _LONGEST_REPORT)))
+    read = (_read(unended, mark) for mark in reversed(marks[-_MOST_TRIED:]))  # others when the line ends
     return next((end for _, end, said in read if said), 0)
 
 
@@ -131,9 +133,11 @@ def _as_json(sign: str, nan: str | None) -> str:
 
 def _read(line: str, mark: re.Match[str]) -> tuple[int, int, Said | None]:
     """Begin and end of the object that a mark is in, and the object; None where it cannot be read."""
-    before = line[: mark.start()].rstrip()
-    opened = before.endswith("{")
-    begin = len(before) - 1 if opened else mark.start()
+    before = mark.start()
+    while before and line[before - 1].isspace():
+        before -= 1
+    opened = line[before - 1 : before] == "{"
+    begin = before - 1 if opened else mark.start()
     try:
         whole, end = _DECODER.raw_decode(line, begin if opened else mark.end())
     except (ValueError, RecursionError):
