@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 _BLANKS = " \u00a0\u2009\u202f"  # plain, no-break, thin and narrow no-break
-_GROUPED = re.compile(rf"[+-]?\d{{1,3}}(?:(?P<mark>[,.'’{_BLANKS}])\d{{3}})(?:(?P=mark)\d{{3}})*(?P<rest>[.,]\d*)?")
-_SINGLE = re.compile(r"[+-]?(?P<whole>\d*)(?P<mark>[.,])(?P<part>\d*)(?P<exponent>[eE][+-]?\d+)?")
+_GROUPED = re.compile(
+    rf"[+\u2212-]?\d{{1,3}}(?:(?P<mark>[,.'’{_BLANKS}])\d{{3}})(?:(?P=mark)\d{{3}})*(?P<rest>[.,]\d*)?"
+)
+_SINGLE = re.compile(r"[+\u2212-]?(?P<whole>\d*)(?P<mark>[.,])(?P<part>\d*)(?P<exponent>[eE][+-]?\d+)?")
 _NUMBER_LIKE = re.compile(
-    rf"[+-]?(?:\d[\d.,'’{_BLANKS}]*|[.,]\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE
+    rf"[+\u2212-]?(?:\d[\d.,'’{_BLANKS}]*|[.,]\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE
 )
 
 
@@ -24,6 +26,7 @@ class NumberStyle:
 
     def plain(self, text: str) -> str:
         """A number as Python writes it; any other text as it is."""
+        text = text.replace("\u2212", "-")  # the minus sign of mathematics
         found = _GROUPED.fullmatch(text)
         if found and found["mark"] != self.decimal and not (found["rest"] or "").startswith(found["mark"]):
             text = text.replace(found["mark"], "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from sweeper.interchange.logs.base import Entry, Keys, Line, Table
 from sweeper.interchange.logs.column_names import find_curve_columns
@@ -28,7 +28,8 @@ class CsvReader:
             return Table(tuple(Entry(line, None, "is below no header") for line in lines))
         position, delimiter, header = found
         before = [Entry(line, None, "stands before the header") for line in lines[:position]]
-        return Table((*before, *_entries(lines[position + 1 :], delimiter, header)), tuple(header))
+        entries, names = _entries(lines[position + 1 :], delimiter, header, keys)
+        return Table((*before, *entries), tuple(names))
 
 
 def _find_header(lines: Sequence[Line], keys: Keys) -> tuple[int, str, list[str]] | None:
@@ -59,22 +60,41 @@ def _has_digits(text: str) -> bool:
     return is_number_like(text) or text[:1].isdigit()
 
 
-def _entries(lines: Sequence[Line], delimiter: str, header: list[str]) -> Iterator[Entry]:
-    part = 0
+def _entries(
+    lines: Sequence[Line], delimiter: str, header: list[str], keys: Keys
+) -> tuple[list[Entry], dict[str, None]]:
+    """What the lines below a header say, and all names; a header further down may have other columns."""
+    entries: list[Entry] = []
+    names, part = dict.fromkeys(header), 0
     for line in lines:
         fields = _split(line.text, delimiter)
-        if fields is None:
-            yield Entry(line, None, "has a quote that is not closed", lost=True)
-        elif fields == header:
+        if fields is not None and _heads_a_part(fields, header, keys):
             part += 1
-            yield Entry(line, None, "is the header once more")
-        elif len(fields) != len(header):
-            lost = any(map(is_number_like, fields))
-            yield Entry(line, None, f"has {len(fields)} fields, the header {len(header)}", lost=lost)
+            again = "is the header once more" if fields == header else "is another header"
+            entries.append(Entry(line, None, again))
+            header = fields
+            names.update(dict.fromkeys(header))
         else:
-            cut = header[-1] if not line.ended and not line.text.rstrip(" ").endswith(('"', delimiter)) else None
-            # Of two columns with one name the first counts.
-            yield Entry(line, dict(zip(reversed(header), reversed(fields), strict=True)), part=part, cut=cut)
+            entries.append(_entry(line, fields, delimiter, header, part))
+    return entries, names
+
+
+def _heads_a_part(fields: list[str], header: list[str], keys: Keys) -> bool:
+    if fields == header:
+        return True
+    words = len(fields) > 1 and not any(map(_has_digits, fields))
+    return words and find_curve_columns(fields, keys) is not None
+
+
+def _entry(line: Line, fields: list[str] | None, delimiter: str, header: list[str], part: int) -> Entry:
+    if fields is None:
+        return Entry(line, None, "has a quote that is not closed", lost=True)
+    if len(fields) != len(header):
+        lost = any(map(is_number_like, fields))
+        return Entry(line, None, f"has {len(fields)} fields, the header {len(header)}", lost=lost)
+    cut = header[-1] if not line.ended and not line.text.rstrip(" ").endswith(('"', delimiter)) else None
+    # Of two columns with one name the first counts.
+    return Entry(line, dict(zip(reversed(header), reversed(fields), strict=True)), part=part, cut=cut)
 
 
 def _split(text: str, delimiter: str) -> list[str] | None:

@@ -35,6 +35,8 @@ class Ordered:
 def split_sessions(rows: Sequence[Row]) -> list[list[Row]]:
     """The rows of each session of a file, as runs of their own."""
     rows = list(rows)
+    if times := _interleaved(rows):
+        return [rows[number::times] for number in range(times)]
     positions = _positions(rows)
     begins = _begins(rows, positions, _clock_restarts(rows))
     return [rows[begin:end] for begin, end in pairwise([0, *begins, len(rows)])]
@@ -55,11 +57,27 @@ def in_order(rows: Sequence[Row], *, join: bool = False) -> Ordered:
     _leave_out_copies(found)
     _turn_round(found)
     found.positions = _positions(found.rows)
+    if not join and (times := _interleaved(found.rows)):
+        raise TwoRunsError(f"each step stands {times} times, with other values, first in line {rows[1].line.number}")
     _sort(found)
     found.begins = _begins(found.rows, found.positions, _clock_restarts(found.rows))
     if found.begins:
         _join(found, join=join)
     return found
+
+
+def _interleaved(rows: Sequence[Row]) -> int:
+    """How many times each step stands, one below the other, as where several ranks write; 0 where they do not."""
+    steps = [finite_or_none(row.step) for row in rows]
+    times = next((count for count in range(2, _MOST_WRITERS + 1) if steps[:count] != steps[:1] * count), 0) - 1
+    if times < 2 or len(rows) % times or len(rows) < 2 * times or None in steps:
+        return 0
+    groups = [steps[begin : begin + times] for begin in range(0, len(steps), times)]
+    alike = all(len(set(group)) == 1 for group in groups)
+    return times if alike and len({group[0] for group in groups}) == len(groups) else 0
+
+
+_MOST_WRITERS = 9
 
 
 def _leave_out_copies(found: Ordered) -> None:

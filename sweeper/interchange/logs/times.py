@@ -76,7 +76,10 @@ def parse_time(value: object, style: NumberStyle = PLAIN) -> Moment:
         return _clock(clock, text)
     if text and text[-1:].isalpha() and text[:1] in "+-.,0123456789":
         return _amount(text, style)
-    return Moment(parse_exact(value, style), TimeKind.NUMBER)
+    try:
+        return Moment(parse_exact(value, style), TimeKind.NUMBER)
+    except ValueError as error:
+        raise ValueError(str(error).replace("not a number", "neither a number nor a time")) from None
 
 
 def unit_of(moments: Sequence[Moment]) -> str | None:
@@ -121,5 +124,5 @@ def _amount(text: str, style: NumberStyle) -> Moment:
         total += parse_exact(found[1], style) * UNITS[unit]
         position, rate = found.end(), bool(found[3])
     if position != len(text):
-        raise ValueError(f"{shorten(text)} is not a number") from None
+        raise ValueError(f"{shorten(text)} is neither a number nor a time") from None
     return Moment(total, TimeKind.RATE if rate else TimeKind.AMOUNT)

@@ -351,3 +351,26 @@ def test_another_loss_is_named(log: Path) -> None:
     found = read(log, "step = 1, Loss = 2.5, Actual Loss = 2.25\n")
     assert any("'Actual Loss'" in note for note in found.notes)
     assert not read(log, "step = 1, Loss = 2.5, val loss = 2.25\n", keys=Keys(loss="Loss")).notes[1:]
+
+
+@pytest.mark.parametrize("header", ["step,time,loss,accuracy", "time,accuracy,step,loss"])
+def test_a_resumed_file_may_have_another_header(log: Path, header: str) -> None:
+    values = {"step": 3, "time": 30, "loss": 1.5, "accuracy": 0.5}
+    row = ",".join(str(values[name]) for name in header.split(","))
+    found = read(log, f"step,time,loss\n1,10,3.5\n2,20,2.5\n{header}\n{row}\n")
+    assert curve(found) == [(1, 10, 3.5), (2, 20, 2.5), (3, 30, 1.5)]
+
+
+def test_runs_that_write_by_turns_are_refused_or_split(log: Path) -> None:
+    text = "".join(f"[rank{rank}] step={step} loss={3.5 - step + rank / 10}\n" for step in (1, 2, 3) for rank in (0, 1))
+    assert "each step stands 2 times" in refusal(log, text).message
+    first, second = read_logs(log, options=LogOptions(sessions="split"))
+    assert [point.loss for point in first.points] == [2.5, 1.5, 0.5]
+    assert [point.loss for point in second.points] == [2.6, 1.6, 0.6]
+
+
+def test_the_minus_of_mathematics_is_one(log: Path) -> None:
+    assert curve(read(log, "step,loss\n1,\u22122.5\n2,\u22123,5\n".replace(",5", ".5"))) == [
+        (1, None, -2.5),
+        (2, None, -3.5),
+    ]
