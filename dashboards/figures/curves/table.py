@@ -116,7 +116,7 @@ def _followed(store: Store, trial: TrialRecord, trials: TrialTable) -> FollowedC
     points = tuple(store.attempts.points(trial.id, trial.attempt if trial.state is TrialState.RUNNING else None))
     positions = tuple(at for point in points if (at := position(point, trial, trials)) is not None)
     if len(positions) < len(points):
-        raise FigureError(f"the curve of trial {trial.id} does not say its {trials.over}", "choose steps, or seconds")
+        raise FigureError(f"the curve of trial {trial.id} does not say its {trials.over}", _others(trials))
     return FollowedCurve(trial, points, positions)
 
 
@@ -130,8 +130,12 @@ def _row(store: Store, group: TrialGroup, trial: TrialRow, table: TrialTable) ->
     known = tuple(float(position) for position in positions if position is not None)
     if len(known) < len(points):
         problem = f"the curve of trial {trial.trial} does not say its {table.over}"
-        raise FigureError(problem, "choose steps, or seconds")
+        raise FigureError(problem, _others(table))
     return CurveRow(group, trial, known, tuple(point.loss for point in points))
+
+
+def _others(table: TrialTable) -> str:
+    return "choose steps" if table.over == "seconds" else "choose seconds or steps"
 
 
 def logarithmic(losses: Sequence[float]) -> bool:

@@ -58,6 +58,7 @@ _UNIT_OF_NAME = re.compile(r"(.+?)_(ns|us|µs|ms|milliseconds|millis|s|sec|secs|
 _ONLY_UNIT = {"ms": "ms", "milliseconds": "ms", "millis": "ms", "minutes": "min", "hours": "h", "ns": "ns"}
 _UNITS = {"milliseconds": "ms", "millis": "ms", "µs": "us", "sec": "s", "secs": "s", "seconds": "s"}
 _LONG_UNITS = {"mins": "min", "minutes": "min", "hrs": "h", "hours": "h"}
+_TIME_LIKE = re.compile(r"time|sec|clock|dur|wall|elapsed|stamp|took|(?:^|_)(?:t|ms|us|ns|min|hours?)(?:_|$)")
 _PER = re.compile(rf"(?:^|_)(?:per_|this_)?(epoch|{'|'.join(_STEPS)})(?:_|$)")
 _TOTAL = ("elapsed", "total", "wall", "walltime", "timestamp", "relative", "cumulative", "date", "datetime", "runtime")
 
@@ -141,6 +142,12 @@ def may_be_loss(name: str) -> bool:
     """Whether a name has a loss in it, neither one of evaluation nor a spread or an extreme."""
     words = plain(name).split("_")
     return any("loss" in word for word in words) and not {*words} & {*_EVALUATION, *_STATISTICS}
+
+
+def may_be_time(name: str) -> bool:
+    """Whether a name sounds like a time, and not like one of evaluation."""
+    simple = plain(name)
+    return _TIME_LIKE.search(simple) is not None and not is_of_evaluation(simple.replace("_", " "))
 
 
 def is_of_evaluation(text: str) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sweeper.interchange.logs.base import Ignored, Line, LogOptions, Table
 from sweeper.interchange.logs.chart import runs_of
-from sweeper.interchange.logs.column_names import CurveColumns, other_losses
+from sweeper.interchange.logs.column_names import CurveColumns, may_be_time, other_losses
 from sweeper.interchange.logs.recognition import FORMATS, recognize
 from sweeper.interchange.logs.refusals import (
     explain_columns,
@@ -181,7 +181,7 @@ def curve_points(
 def _without_seconds(names: Sequence[str], columns: CurveColumns, options: LogOptions, *, images: bool) -> str:
     """What a log without seconds is ranked over, and where they might be."""
     over = "ranked over steps or images" if images else "ranked over steps"
-    unused = [name for name in names if name not in vars(columns).values() and "loss" not in name.casefold()]
+    unused = [name for name in names if name not in vars(columns).values() and may_be_time(name)]
     if options.without_seconds or not unused:
         return f"its seconds are not used: {over}" if options.without_seconds else f"it has no seconds: {over}"
     shown = ", ".join(map(repr, unused[:5])) + (", …" if len(unused) > 5 else "")
