@@ -44,7 +44,8 @@ def best_answer(
     given too. The winner's "accuracy" is as in `show_answer`. Of a group "oversubscribed" counts the completed trials
     that are left out since their ranks shared cores or GPUs; `oversubscribed` ranks these, too. "diverged" and
     "at_chance" count the trials whose loss was not finite, and those that never learnt; "unknown_origin" counts the
-    imported ones that are left out since nobody has said where their seconds begin. "lost" counts the trials that
+    imported ones that are left out since it is not known where their seconds begin, "without_seconds" those that have
+    none. "lost" counts the trials that
     failed or were cancelled of each group without a winner, "repeatable" the oversubscribed ones that this machine can
     seat. "in_doubt" has the pruned trials that might have won by what is asked for: the sweep's own axis, groups and
     threshold have stopped them, or a floor that losses have come below, or a pruner that looks at losses. "risk" is the
@@ -86,6 +87,7 @@ def best_answer(
         "lost": [lost for group in groups if (lost := _lost(group))],
         "repeatable": _repeatable(store, sweep) if any(group.untimed for group in groups) else 0,
         "unknown_origin": _of_unknown_origin(sweep, axis, trials),
+        "without_seconds": _without_seconds(sweep, axis, trials),
         "groups": answers,
     }
 
@@ -141,6 +143,12 @@ def _of_unknown_origin(sweep: SweepRecord, axis: str, trials: Sequence[Candidate
         return 0
     whole = (one for one in trials if one.complete and one.finite and one.seconds is not None)
     return sum(one.area is None and not one.oversubscribed for one in whole)
+
+
+def _without_seconds(sweep: SweepRecord, axis: str, trials: Sequence[Candidate]) -> int:
+    if sweep.origin != "import" or axis in ("images", "steps"):
+        return 0
+    return sum(one.complete and one.finite and one.seconds is None for one in trials)
 
 
 def _check_names(names: Sequence[str], trials: Sequence[Candidate], sweep: SweepRecord) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sweeper.answers.sweeps import heading
-from sweeper.interchange.importing import LoggedTrial
+from sweeper.interchange.importing import LoggedTrial, notes_on_all
 from sweeper.interchange.logs.time_origin import DecidedOrigin
 from sweeper.interchange.sources import ImportedSweep
 from sweeper.store import Store, SweepRecord, TrialRecord
@@ -26,7 +26,7 @@ def import_answer(
     return {
         **heading(sweep),
         "seconds_origin": origin.origin.value,
-        "notes": origin.notes,
+        "notes": [*origin.notes, *notes_on_all(imported)],
         "trials": [_imported(sweep, trial, logged) for trial, logged in zip(stored, imported, strict=True)],
     }
 

@@ -6,6 +6,7 @@ Numbers that are not finite are still in them; whoever writes JSON makes them nu
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, Literal, get_args
 
 from sweeper.answers.cost import bill, rate_for
@@ -37,7 +38,9 @@ def sweep_answer(sweep: SweepRecord) -> dict[str, Any]:
 
 
 def show_answer(store: Store, reference: str, order: str = "area", rate: float | None = None) -> dict[str, Any]:
-    """A sweep's trials: {"sweep", "name", "state", "states", "trials": [...]}, areas over seconds.
+    """A sweep's trials: {"sweep", "name", "over", "state", "states", "trials": [...]}.
+
+    "area" of a trial is over seconds, "ranked_area" over the sweep's own axis, "over": seconds, images or steps.
 
     A trial is "at_chance" when its data set has classes, and its loss never came below 95 % of what guessing gives
     (`sweeper.ranking.chance`). "area_is_bound" where the trial ended early: then "area" is that of its curve so far, a
@@ -52,7 +55,7 @@ def show_answer(store: Store, reference: str, order: str = "area", rate: float |
     sweep = store.sweeps.find(reference)
     trials = store.trials.of(sweep.id)
     if order == "area":
-        trials.sort(key=_by_area)
+        trials.sort(key=partial(_by_area, axis_of(sweep)))
     elif order == "loss":
         trials.sort(key=lambda trial: _last_without(trial.minimum_loss))
     accuracies = accuracies_of(store, sweep)
@@ -60,15 +63,26 @@ def show_answer(store: Store, reference: str, order: str = "area", rate: float |
     dollars = {} if rate is None else bill(store, sweep, [(t.id, t.workers, t.seconds) for t in trials], rate)
     return {
         **heading(sweep),
+        "over": axis_of(sweep),
         "state": sweep.state.value,
         "states": _states(sweep),
         "dollars_per_worker_hour": rate,
         "dollars": None if rate is None else math.fsum(dollars.values()),
         "trials": [
-            {**trial_answer(trial), "accuracy": accuracies.get(trial.id), "dollars": dollars.get(trial.id)}
+            {
+                **trial_answer(trial),
+                "ranked_area": getattr(trial, f"area_{axis_of(sweep)}"),
+                "accuracy": accuracies.get(trial.id),
+                "dollars": dollars.get(trial.id),
+            }
             for trial in trials
         ],
     }
+
+
+def axis_of(sweep: SweepRecord) -> str:
+    """The axis that areas of single trials are shown over: the sweep's own, and for dollars, seconds."""
+    return "seconds" if sweep.over == "dollars" else sweep.over
 
 
 def heading(sweep: SweepRecord) -> dict[str, Any]:
@@ -111,12 +125,12 @@ def accuracies_of(store: Store, sweep: SweepRecord) -> dict[str, float]:
     return {trial: last.accuracy for trial, last in found.items() if not math.isnan(last.accuracy)}
 
 
-def _by_area(trial: TrialRecord) -> tuple[int, float]:
+def _by_area(over: str, trial: TrialRecord) -> tuple[int, float]:
     """Areas that rankings take, then those of trials that shared cores, then lower bounds, then trials without one."""
-    area = _last_without(trial.area_seconds)
+    area = _last_without(getattr(trial, f"area_{over}"))
     if area == math.inf:
         return (3, 0.0)
-    return (2 if trial.area_is_bound else int(trial.oversubscribed), area)
+    return (2 if trial.area_is_bound else int(trial.oversubscribed and over == "seconds"), area)
 
 
 def _last_without(value: float | None) -> float:

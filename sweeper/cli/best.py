@@ -163,9 +163,11 @@ def _left_out(answer: Mapping[str, Any]) -> Iterator[str]:
         )
     if unknown := answer.get("unknown_origin"):  # a service of an earlier version does not say
         yield (
-            f"{unknown} imported trial{'s are' if unknown > 1 else ' is'} left out: nobody has said where their "
+            f"{unknown} imported trial{'s are' if unknown > 1 else ' is'} left out: it is not known where their "
             "seconds begin; import them again with --origin zero or --origin first, or rank --over steps."
         )
+    if without := answer.get("without_seconds"):
+        yield f"{without} imported trial{'s have' if without > 1 else ' has'} no seconds; rank --over steps."
 
 
 def _row(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -17,7 +18,7 @@ from sweeper.interchange.foreign import RUNS_READERS, ForeignOptions
 from sweeper.interchange.formats import SWEEP_FORMATS
 from sweeper.interchange.logs.base import SESSIONS, TIME_IS
 from sweeper.interchange.logs.times import UNITS
-from sweeper.interchange.sources import SweepSource, find_source, store_sweeps
+from sweeper.interchange.sources import SweepSource, find_source, spooled, store_sweeps
 from sweeper.options import json_option, print_json, store_option
 from sweeper.store.store import open_store
 
@@ -112,7 +113,7 @@ def import_logs(
     store_url: str,
     as_json: bool,
 ) -> None:
-    """Import exported sweeps, other programs' runs, or loss logs.
+    """Import exported sweeps, other programs' runs, or loss logs; `-` is standard input.
 
     Each FILE is recognised by its content. An export (CSV, Parquet, JSON, TensorBoard, Optuna) becomes the sweep that
     it was. An experiment in MLflow's SQLite store or `mlruns` folder becomes a sweep, and so does a folder of
@@ -125,18 +126,20 @@ def import_logs(
     log_options = LogOptions(keys, decimal, time_unit, time_is, sessions, no_seconds)
     options = ForeignOptions(keys, assignments, pattern, experiments, origin)
     # A database may be given by its URL, as it is to `sweeper export`.
-    found = {path: find_source(path, format_name) for path in map(target_path, files)}
-    sources = [source for source in found.values() if source is not None]
-    logs = [path for path, source in found.items() if source is None]
-    _check_options(sources, logs, options, name)
-    if not logs and log_options != LogOptions(keys):
-        raise SpecError(
-            ["--no-seconds, --time-unit, --time-is, --decimal and --sessions: are for logs; leave them out"]
-        )
-    trials, decided = read_trials(logs, assignments, pattern, _log_format(format_name), log_options, origin)
-    with closing(open_store(store_url)) as store:
-        answers = sweep_import_answer(store_sweeps(store, sources, options, name))
-        answer = import_answer(store, store_trials(store, trials, name), trials, decided) if logs else None
+    with TemporaryDirectory(prefix="sweeper-import-") as folder:
+        found = {
+            path: find_source(path, format_name) for path in (spooled(target_path(file), folder) for file in files)
+        }
+        sources = [source for source in found.values() if source is not None]
+        logs = [path for path, source in found.items() if source is None]
+        _check_options(sources, logs, options, name)
+        if not logs and log_options != LogOptions(keys):
+            of_logs = "--no-seconds, --time-unit, --time-is, --decimal and --sessions"
+            raise SpecError([f"{of_logs}: they are for logs, and none of the files is one; leave them out"])
+        trials, decided = read_trials(logs, assignments, pattern, _log_format(format_name), log_options, origin)
+        with closing(open_store(store_url)) as store:
+            answers = sweep_import_answer(store_sweeps(store, sources, options, name))
+            answer = import_answer(store, store_trials(store, trials, name), trials, decided) if logs else None
     if as_json:
         print_json({"sweeps": [*answers, *([answer] if answer else [])]} if answers else answer)
         return
@@ -193,7 +196,7 @@ def _print_trial(trial: Mapping[str, Any], logged: LoggedTrial) -> None:
     )
     others = tuple(item for item in log.ignored if not item.lost)
     _print_ignored(others, "that is not data", "that are not data")
-    _print_ignored(log.left_out, "that another one stands for", "that others stand for")
+    _print_ignored(log.left_out, "replaced by another one", "replaced by others")
 
 
 def _print_ignored(ignored: tuple[Ignored, ...], one: str, many: str) -> None:

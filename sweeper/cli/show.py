@@ -35,7 +35,7 @@ _EXPLAINED_IF_KNOWN = ("pending", "cancelled")
 @store_option
 @json_option
 def show(sweep: str, order: str, dollars_per_worker_hour: float | None, store_url: str, as_json: bool) -> None:
-    """Show the trials of a sweep, smallest area first.
+    """Show the trials of a sweep, smallest area over the sweep's own axis first.
 
     SWEEP is an id, the beginning of one, a name, or `latest`. At a price per worker and hour, it also shows the cost.
     """
@@ -64,12 +64,13 @@ def _print_trials(answer: Mapping[str, Any]) -> None:
         ]
         for trial in trials
     ]
-    headers = [*names, "state", *measures]
+    area = "area" if answer["over"] == "seconds" else f"area over {answer['over']}"
+    headers = [*names, "state", *(area if name == "area" else name for name in measures)]
     if alike := _alike(trials):
         headers = ["trial", *headers]
         rows = [[trial["trial"], *row] for trial, row in zip(trials, rows, strict=True)]
     spare = ("images", "seconds", "accuracy", "dollars", "minimum_loss")
-    print_table(headers, rows, left=("trial", "state"), words=names, spare=spare, keep=("trial", "state", "area"))
+    print_table(headers, rows, left=("trial", "state"), words=names, spare=spare, keep=("trial", "state", area))
     for line in footnotes(trials):
         click.echo(line)
     explained = [trial for trial in trials if trial["state"] in _ALWAYS_EXPLAINED]
@@ -84,12 +85,12 @@ def _print_trials(answer: Mapping[str, Any]) -> None:
 
 def _is_incomplete(trial: Mapping[str, Any]) -> bool:
     """Whether the trial has a result in spite of what its reason says, and not only from elsewhere."""
-    return trial["state"] == "completed" and "imported from" not in trial["reason"]
+    return trial["state"] == "completed" and ("imported from" not in trial["reason"] or ";" in trial["reason"])
 
 
 def _measured(trial: Mapping[str, Any], name: str) -> str:
     if name == "area":
-        return area_words(trial["area"], is_bound=trial["area_is_bound"])
+        return area_words(trial["ranked_area"], is_bound=trial["area_is_bound"])
     return measure(trial[name])
 
 

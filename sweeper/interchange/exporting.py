@@ -8,7 +8,7 @@ from pathlib import Path
 from sweeper.errors import DocumentError
 from sweeper.interchange.formats import SWEEP_FORMATS, SweepFormat
 from sweeper.interchange.sqlite_file import is_database
-from sweeper.output_file import OutputPlace, write_output
+from sweeper.output_file import STANDARD_OUTPUT, OutputPlace, write_output
 from sweeper.store.archived import Archive
 from sweeper.streams import ReaderGoneError
 
@@ -27,6 +27,8 @@ def export_format(target: str, name: str | None = None) -> SweepFormat:
     for each in SWEEP_FORMATS.values():
         if suffix in each.suffixes:
             return each
+    if target == STANDARD_OUTPUT:
+        raise DocumentError("-: standard output has no ending that names a format", "add --format csv, parquet or json")
     known = ", ".join(suffix for each in SWEEP_FORMATS.values() for suffix in each.suffixes)
     raise DocumentError(
         f"{target}: its ending says no format; known are {known}",

@@ -72,6 +72,22 @@ def read_trials(
     return [_logged(log, own, decided) for log, own in zip(logs, parameters, strict=True)], decided
 
 
+def notes_on_all(trials: Sequence[LoggedTrial]) -> list[str]:
+    """What is to be said of an import as a whole: logs that do not compare."""
+    counted = {trial.log.counts for trial in trials}
+    notes = []
+    if len(counted) > 1:
+        notes.append(
+            f"these logs count different things as steps ({', '.join(sorted(counted))}): do not rank over steps"
+        )
+    without = sum(not trial.log.seconds for trial in trials)
+    if 0 < without < len(trials):
+        notes.append(
+            f"{without} of these {len(trials)} logs have no seconds: `sweeper best --over steps` ranks them all"
+        )
+    return notes
+
+
 def _recorded(log: LossLog) -> dict[str, Any]:
     """Parameters that a run's name or the columns of its table tell."""
     if not log.run:

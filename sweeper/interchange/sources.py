@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import shutil
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,13 +17,14 @@ from sweeper.errors import DocumentError, SpecError
 from sweeper.interchange.foreign import RUNS_READERS, ForeignOptions
 from sweeper.interchange.formats import SWEEP_FORMATS, IncomingSweep, SweepFormat
 from sweeper.interchange.logs.text import packing_of, read_bytes
+from sweeper.interchange.sqlite_file import has_tables
 from sweeper.spec.sweep_name import checked_name
 from sweeper.store import Store
 from sweeper.store.archives import Restored, restore
 
 _NOT_OURS = {
     b"PAR1": "a Parquet file that `sweeper export` has not written",
-    b"SQLite format 3": "a database of none of the kinds that can be read",
+    b"SQLite format 3": "a database of a kind that cannot be imported",
 }
 
 
@@ -75,6 +78,23 @@ class ImportedSweep:
     notes: tuple[str, ...]
 
 
+def spooled(path: Path, folder: str) -> Path:
+    """The path of a regular file or folder with the same content: of a pipe, or of `-`, a copy.
+
+    Such an input can be read once, and it takes several looks to recognise one.
+
+    Raises:
+        DocumentError: it cannot be read.
+    """
+    standard = str(path) == "-"
+    if not standard and (path.is_file() or path.is_dir() or not path.exists()):
+        return path
+    copy = Path(folder, "standard-input" if standard else path.name)
+    with readable(path), sys.stdin.buffer if standard else path.open("rb") as source, copy.open("wb") as target:
+        shutil.copyfileobj(source, target)
+    return copy
+
+
 def find_source(path: Path, name: str | None = None) -> SweepSource | None:
     """How to read sweeps from a path, or by the reader of this name; None for a log of a run.
 
@@ -93,6 +113,8 @@ def find_source(path: Path, name: str | None = None) -> SweepSource | None:
         raise DocumentError(f"{path}: is a folder without TensorBoard's event files", "name a file, or another folder")
     beginning = _beginning(path)
     _check_packed(path, beginning)
+    if has_tables(path, "sweep", "trial", "loss_point"):
+        raise DocumentError(f"{path}: is a Sweeper store", "name it with --store, or export sweeps from it")
     for magic, what in _NOT_OURS.items():
         if beginning.startswith(magic):
             known = ", ".join([*SWEEP_FORMATS, *RUNS_READERS])

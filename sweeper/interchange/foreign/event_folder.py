@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,14 +85,26 @@ def _with_evaluations(runs: Sequence[_Files]) -> Iterator[tuple[str, list[Path],
         training = [name for name, _ in siblings if is_of_training(_leaf(name))]
         if len(training) == 1 or parent in names:
             used |= {name for name, _ in siblings if is_of_evaluation(_leaf(name))}
+        used |= {name for name, _ in siblings if _without_evaluation(name) in names}
     for name, files in runs:
         if name in used:
             continue
         parent = name.rpartition("/")[0]
         pair = is_of_training(_leaf(name)) and [one for one in by_parent[parent] if one[0] in used]
         below = [one for one in by_parent.get(name, ()) if one[0] in used]
-        found = [(_leaf(one), theirs) for one, theirs in (pair or below)]
+        beside = [one for one in by_parent[parent] if _without_evaluation(one[0]) == name]
+        found = [(_leaf(one), theirs) for one, theirs in (*(pair or below), *beside)]
         yield (parent or _above(files, whole)) if pair else name, files, found
+
+
+def _without_evaluation(name: str) -> str | None:
+    """The name of the run that `run1_eval` or `val-run1` has evaluated, by its own; None for other names."""
+    parent, slash, leaf = name.rpartition("/")
+    words = [word for word in re.split(r"([_\-.])", leaf) if word]
+    kept = [word for word in words if not is_of_evaluation(word)]
+    if len(kept) == len(words) or not any(word.isalnum() for word in kept):
+        return None
+    return f"{parent}{slash}{''.join(kept).strip('_-.')}"
 
 
 def _leaf(name: str) -> str:
@@ -148,6 +162,10 @@ def _run(name: str, files: Sequence[Path], other: dict[str, None]) -> RecordedRu
                     other[value.tag] = None
     starts = [events[0].wall_time for _, events in sessions]
     ended = max((event.wall_time for _, events in sessions for event in events), default=None)
+    overlap = any(
+        after[1][0].wall_time < max(event.wall_time for event in before[1]) for before, after in pairwise(sessions)
+    )
+    damage += ["its files overlap in time: where both have a step, the later file's value counts"] if overlap else []
     told = "; ".join(filter(None, damage))
     return RecordedRun(
         name, metrics, parameters, began=starts[0] if starts else None, ended=ended, starts=starts, damage=told

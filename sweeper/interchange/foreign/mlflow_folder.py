@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ class MlflowFolderReader:
             if deleted:
                 notes.append(f"runs that were deleted in MLflow are left out: {deleted}")
             sweep = new_sweep(experiment.name)
-            yield IncomingSweep(sweep, trials_of(sweep, path, _runs(experiment, notes), options, notes), notes)
+            yield IncomingSweep(sweep, trials_of(sweep, path, _runs(experiment), options, notes), notes)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _no_losses(path: Path, experiments: Sequence[_Experiment]) -> LogFormatError
     )
 
 
-def _runs(experiment: _Experiment, notes: list[str]) -> Iterator[RecordedRun]:
+def _runs(experiment: _Experiment) -> Iterator[RecordedRun]:
     known = [(folder, _meta(folder)) for folder in experiment.runs]
     for folder, meta in sorted(known, key=lambda one: (one[1].get("start_time") or 0, one[0].name)):
         if meta.get("lifecycle_stage", "active") != "active":
@@ -114,24 +114,33 @@ def _runs(experiment: _Experiment, notes: list[str]) -> Iterator[RecordedRun]:
         status = _STATES.get(meta.get("status", 0), str(meta.get("status")))
         told = {"run": folder.name, "status": status, "user": meta.get("user_id"), "tags": tags}
         told["artifacts"] = meta.get("artifact_uri")
-        metrics = {metric: _values(file, str(name), notes) for metric, file in _files(folder / "metrics")}
+        read = {metric: _values(file) for metric, file in _files(folder / "metrics")}
+        metrics = {metric: values for metric, (values, _) in read.items()}
+        lost = [f"{count} line{'s' if count > 1 else ''} of its metric {m}" for m, (_, count) in read.items() if count]
         times = (meta.get("start_time"), meta.get("end_time"))
-        yield mlflow_run(str(name), told, times, metrics, _texts(folder / "params"))
+        run = mlflow_run(str(name), told, times, metrics, _texts(folder / "params"))
+        yield replace(run, damage=f"{', '.join(lost)} could not be read") if lost else run
 
 
 def _texts(folder: Path) -> dict[str, str]:
     return {name: file.read_text(encoding="utf-8", errors="replace") for name, file in _files(folder)}
 
 
-def _values(file: Path, run: str, notes: list[str]) -> list[Value]:
-    """The values in a metric's file: `timestamp value step` a line, the time in milliseconds since 1970."""
+def _values(file: Path) -> tuple[list[Value], int]:
+    """The values in a metric's file, as they were recorded, and how many lines could not be read.
+
+    A line is `timestamp value step`, the time in milliseconds since 1970. A last one without a line end is cut off.
+    """
     found, lost = [], 0
-    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in file.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
         try:
             moment, value, step = line.split()[:3]
-            found.append(Value(int(step), int(moment) / 1000, mlflow_value(float(value))))
+            whole = Value(int(step), int(moment) / 1000, mlflow_value(float(value)))
         except ValueError:
             lost += bool(line.strip())
-    if lost:
-        notes.append(f"{run}: {lost} lines of its metric {file.name} could not be read")
-    return sorted(found, key=lambda value: (value.step, value.moment))
+            continue
+        if line.endswith("\n"):
+            found.append(whole)
+        else:
+            lost += 1
+    return found, lost

@@ -144,7 +144,7 @@ def _pairs(connection: sqlite3.Connection, table: str, run: str) -> dict[str, An
 
 def _values(connection: sqlite3.Connection, run: str) -> dict[str, list[Value]]:
     columns = "key, step, timestamp, value, is_nan"
-    query = f"SELECT {columns} FROM metrics WHERE run_uuid = ? ORDER BY key, step, timestamp, value"
+    query = f"SELECT {columns} FROM metrics WHERE run_uuid = ? ORDER BY key, rowid"
     found: dict[str, list[Value]] = {}
     for key, step, timestamp, value, is_nan in connection.execute(query, (run,)):
         number = math.nan if is_nan else mlflow_value(value)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from sweeper.store.archived import ArchivedAttempt, ArchivedSweep, ArchivedTrial
 from sweeper.store.records import AttemptRecord, EvaluationRecord, TrialRecord
 
 _SHOWN = 8  # names in a note
+_PAUSE_S, _PAUSE_INTERVALS = 60, 20  # a gap that is longer than both, in seconds and in usual gaps, is a pause
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,7 @@ class _Trial:
     run: RecordedRun
     account: _Account
     origin: DecidedOrigin
+    said: list[str] = field(default_factory=list)
 
     def made(self, loss: str, options: ForeignOptions) -> ArchivedTrial:
         """The trial, whose loss is the metric of this name."""
@@ -177,8 +180,9 @@ class _Trial:
         self.account.last_only.update(dict.fromkeys(rest))
         last = {name: _json_number(values[-1].value) for name, values in rest.items() if values}
         effective = {**run.told, **({"metrics": last} if last else {}), **self.origin.told(written)}
-        if run.damage:
-            effective["import"] = {**effective.get("import", {}), "damage": run.damage}
+        told = {**({"damage": run.damage} if run.damage else {}), **({"notes": self.said} if self.said else {})}
+        if told:
+            effective["import"] = {**effective.get("import", {}), **told}
         return self._trial(parameters, points, evaluations, effective)
 
     def _recorded(self) -> dict[str, Any]:
@@ -208,7 +212,7 @@ class _Trial:
         at = _reported_seconds(ordered) if seconds else self._clock_seconds(ordered)
         points, notes = curve_points(ordered.rows, at, ordered.positions)
         for note in (*ordered.notes, *notes, *([run.damage] if run.damage else [])):
-            self.account.say(note, run.name)
+            self._say(note)
         return points, [name for name in (loss, seconds, images) if name]
 
     def _ordered(self, loss: str, seconds: str | None, images: str | None) -> Ordered:
@@ -237,15 +241,33 @@ class _Trial:
         began = starts[rows[0].part] if starts else times[0] if self.run.began is None else self.run.began
         zero = Decimal(repr(began)) if isinstance(began, float) else began
         if times[0] < zero:
-            self.account.say("its time stamps lie before its beginning: it has no seconds", self.run.name)
+            self._say("its time stamps lie before its beginning: it has no seconds")
             return None
         if len(times) > 1 and len(set(times)) == 1:
-            self.account.say("its time stamps are all the same: it has no seconds", self.run.name)
+            self._say("its time stamps are all the same: it has no seconds")
             return None
         if starts:
             ordered.above = [_moment(starts[rows[index].part]) for index in ordered.begins]
-        joined = join_times(ordered, times, "time stamp")
+        joined = self._without_pauses(join_times(ordered, times, "time stamp"))
         return [float(time - zero) for time in joined]
+
+    def _without_pauses(self, times: list[Decimal]) -> list[Decimal]:
+        """Times without gaps that are far above the usual one: a run that waits, or is down, does not train."""
+        gaps = [after - before for before, after in pairwise(times)]
+        usual = sorted(gaps)[len(gaps) // 2] if gaps else Decimal(0)
+        paused, found = Decimal(0), times[:1]
+        for gap, time in zip(gaps, times[1:], strict=True):
+            if gap > _PAUSE_S and gap > _PAUSE_INTERVALS * usual > 0:
+                paused += gap - usual
+            found.append(time - paused)
+        if paused:
+            self._say(f"pauses of {float(paused):.6g} s between its values are not counted as training")
+        return found
+
+    def _say(self, what: str) -> None:
+        """Tell something of the run, with the import and with its attempt."""
+        self.account.say(what, self.run.name)
+        self.said.append(what)
 
     def _evaluations(self, points: Sequence[LossPoint]) -> tuple[list[EvaluationRecord], list[str]]:
         """Accuracies and losses of evaluations, and the metrics that have gone into them."""

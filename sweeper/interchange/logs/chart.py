@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from sweeper.interchange.logs.base import Entry, Keys, Table
 from sweeper.interchange.logs.column_names import find_name, plain
 
-_COLUMN = re.compile(r"(?P<run>.+?) - (?P<metric>.+?)(?P<extreme>__(?:MIN|MAX|STD|STDERR))?")
+_EXTREME = re.compile(r"__(?:MIN|MAX|STD|STDERR)$")
 _RUN_NAMES = ("run", "run_id", "run_name", "trial", "trial_id", "experiment", "experiment_name", "exp_name")
 
 
@@ -31,13 +31,15 @@ def _columns_of_runs(table: Table, keys: Keys) -> list[RunTable] | None:
     """A chart: columns `run - metric`, with `__MIN` and `__MAX` beside them."""
     if find_name("loss", table.names, keys.loss) is not None:
         return None
-    found = {name: match for name in table.names if (match := _COLUMN.fullmatch(name)) and not match["extreme"]}
-    loss = find_name("loss", [match["metric"] for match in found.values()], keys.loss)
-    if loss is None:
-        return None
-    runs = {match["run"]: name for name, match in found.items() if match["metric"] == loss}
-    shared = [name for name in table.names if not _COLUMN.fullmatch(name)]
-    return [RunTable(run, _of_column(table, name, loss, shared), {}) for run, name in runs.items()]
+    by_run: dict[str, dict[str, str]] = {}
+    for name in table.names:
+        run, dash, metric = name.rpartition(" - ")  # a run's own name may have a dash
+        if dash and run and not _EXTREME.search(metric):
+            by_run.setdefault(run, {})[metric] = name
+    found = {run: find_name("loss", metrics, keys.loss) for run, metrics in by_run.items()}
+    runs = {run: (loss, by_run[run][loss]) for run, loss in found.items() if loss is not None}
+    shared = [name for name in table.names if " - " not in name]
+    return [RunTable(run, _of_column(table, name, loss, shared), {}) for run, (loss, name) in runs.items()] or None
 
 
 def _of_column(table: Table, name: str, metric: str, shared: Sequence[str]) -> Table:
@@ -62,13 +64,17 @@ def _lines_of_runs(table: Table) -> list[RunTable] | None:
     return None
 
 
-def _values(entries: Iterable[Entry], name: str) -> list[str]:
-    found = (str(entry.values[name]) for entry in entries if entry.values and entry.values.get(name) not in ("", None))
+def _values(entries: Iterable[Entry], name: str) -> list[object]:
+    found = (entry.values[name] for entry in entries if entry.values and entry.values.get(name) not in ("", None))
     return list(dict.fromkeys(found))
 
 
-def _of_lines(table: Table, name: str, run: str) -> RunTable:
-    entries = tuple(one for one in table.entries if one.values is None or str(one.values.get(name)) == run)
-    own = [one.values for one in entries if one.values]
+def _of_lines(table: Table, name: str, run: object) -> RunTable:
+    mine = [one for one in table.entries if one.values is None or one.values.get(name) in (run, "", None)]
+    own = [one.values for one in mine if one.values and one.values.get(name) == run]
+    entries = tuple(
+        one if one.values is None or one.values.get(name) else replace(one, values=None, reason=f"has no {name!r}")
+        for one in mine
+    )
     same = {key: own[0][key] for key in own[0] if key != name and all(one.get(key) == own[0][key] for one in own)}
-    return RunTable(run, Table(entries, table.names), same)
+    return RunTable(str(run), Table(entries, table.names), same)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sweeper.interchange.logs.base import Keys
@@ -58,7 +58,9 @@ _UNIT_OF_NAME = re.compile(r"(.+?)_(ns|us|µs|ms|milliseconds|millis|s|sec|secs|
 _ONLY_UNIT = {"ms": "ms", "milliseconds": "ms", "millis": "ms", "minutes": "min", "hours": "h", "ns": "ns"}
 _UNITS = {"milliseconds": "ms", "millis": "ms", "µs": "us", "sec": "s", "secs": "s", "seconds": "s"}
 _LONG_UNITS = {"mins": "min", "minutes": "min", "hrs": "h", "hours": "h"}
-_TIME_LIKE = re.compile(r"time|sec|clock|dur|wall|elapsed|stamp|took|(?:^|_)(?:t|ms|us|ns|min|hours?)(?:_|$)")
+_TIME_LIKE = re.compile(
+    r"(?<!_per_)time|(?<!per_)sec|clock|dur|wall|elapsed|stamp|took|(?:^|_)(?:t|ms|us|ns|min|hours?)(?:_|$)"
+)
 _PER = re.compile(rf"(?:^|_)(?:per_|this_)?(epoch|{'|'.join(_STEPS)})(?:_|$)")
 _TOTAL = ("elapsed", "total", "wall", "walltime", "timestamp", "relative", "cumulative", "date", "datetime", "runtime")
 
@@ -93,7 +95,7 @@ def find_name(role: str, names: Iterable[str], chosen: str | None = None) -> str
     return next((by_plain[name] for name in wanted if name in by_plain), None)
 
 
-def find_curve_columns(names: Iterable[str], keys: Keys, *, without_seconds: bool = False) -> CurveColumns | None:
+def find_curve_columns(names: Iterable[str], keys: Keys) -> CurveColumns | None:
     """The names of the roles, or None where there is none for the loss."""
     known = list(names)
     loss = find_name("loss", known, keys.loss)
@@ -101,7 +103,7 @@ def find_curve_columns(names: Iterable[str], keys: Keys, *, without_seconds: boo
         loss = find_name("loss", known, "value")
     if loss is None:
         return None
-    seconds = None if without_seconds else find_name("seconds", known, keys.seconds)
+    seconds = find_name("seconds", known, keys.seconds)
     step, images = find_name("step", known, keys.step), find_name("images", known, keys.images)
     return CurveColumns(loss, seconds, step, find_name("epoch", known), images)
 
@@ -161,11 +163,47 @@ def is_of_training(text: str) -> bool:
     return not set(re.findall(r"[^\W_]+", text.casefold())).isdisjoint(_TRAINING)
 
 
-def find_phase(names: Collection[str]) -> str | None:
-    """The name that tells rows of training from those of evaluation."""
+def find_phase(names: Collection[str], rows: Sequence[Mapping[str, object]]) -> str | None:
+    """The name that tells rows of training from those of evaluation.
+
+    By its own name, such as `phase` or `is_validation`, or since it says a word for training in some rows and one for
+    evaluation in others.
+    """
     by_plain = {plain(name): name for name in names}
-    wanted = ("mode", "phase", "split", "stage", "subset", "partition", "dataset", "set")
-    return next((by_plain[name] for name in wanted if name in by_plain), None)
+    wanted = (
+        "mode",
+        "phase",
+        "split",
+        "stage",
+        "subset",
+        "partition",
+        "dataset",
+        "set",
+        "type",
+        "event",
+        "kind",
+        "tag",
+    )
+    flags = [simple for simple in by_plain if _FLAG.fullmatch(simple)]
+    named = [by_plain[simple] for simple in (*wanted, *flags) if simple in by_plain]
+    return next((name for name in named if any(is_evaluation_row(name, row.get(name)) for row in rows)), None) or next(
+        (name for name in names if _tells_apart(name, rows)), None
+    )
+
+
+_FLAG = re.compile(rf"(?:is_)?(?:{'|'.join(_EVALUATION)})(?:_mode|_step|_set)?")
+
+
+def is_evaluation_row(name: str, value: object) -> bool:
+    """Whether a row is of evaluation, by the value that it has under the name of `find_phase`."""
+    if _FLAG.fullmatch(plain(name)):
+        return str(value).strip().casefold() in ("1", "1.0", "true", "yes", "y")
+    return is_of_evaluation(str(value))
+
+
+def _tells_apart(name: str, rows: Sequence[Mapping[str, object]]) -> bool:
+    words = {value for row in rows if isinstance(value := row.get(name), str) and len(value) < 30}
+    return any(map(is_of_evaluation, words)) and any(map(is_of_training, words))
 
 
 def _without_unit(simple: str) -> str:

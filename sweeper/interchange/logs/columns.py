@@ -9,7 +9,7 @@ from sweeper.interchange.logs.base import Entry, Keys, Line, Table
 from sweeper.interchange.numbers import is_number_like
 
 SECONDS, LOSS = "seconds", "loss"
-_COMMA = re.compile(r"\s*,\s+|\s+,\s*")
+_COMMA = re.compile(r",(?=\s)|(?<=\s),")  # rather than one within a number
 
 
 class ColumnsReader:
@@ -32,9 +32,13 @@ def _entry(line: Line) -> Entry:
 
 
 def _fields(text: str) -> list[str]:
-    for separator in (r"\s*;\s*", r"\t+", _COMMA, r"\s+", r","):
-        fields = re.split(separator, text)
-        if len(fields) > 1:
-            break
+    if ";" in text:
+        fields = text.split(";")
+    elif "\t" in text:
+        fields = re.split(r"\t+", text)
+    elif _COMMA.search(text):
+        fields = _COMMA.split(text)
+    else:
+        fields = text.split() if " " in text else text.split(",")
     # `0.5,,2.25` is no pair, and neither is `1,5,2,3`.
     return [field.strip() for field in fields]

@@ -11,7 +11,9 @@ from typing import Any
 from sweeper.interchange.logs.base import Entry, Keys, Line, Table
 
 # `nan`, `tensor(2.3)` and `np.float32(2.3)`, as Python prints them within a dictionary.
-_WRAPPED = re.compile(r"\b(?:\w+\.)*(?:float|int|tensor|array)\w*\(\s*([^\s,()\[\]]+)[^()]*\)")
+_WRAPPED = re.compile(
+    r"(?<![\w.])(?:np\.|numpy\.|torch\.|jnp\.|tf\.)?(?:float|int|tensor|array)\w{0,10}\(\s*([^\s,()\[\]]+)[^()]*\)"
+)
 _NO_LITERAL = re.compile(r"(?<![\w'\"])(-?)(nan|inf)(?![\w'\"])")
 
 
@@ -63,6 +65,8 @@ def python_literal(text: str) -> Any:
 
 def flat(value: Mapping[Any, Any]) -> dict[str, Any]:
     """An object with the values of objects within it under dotted names; the outer ones go before."""
+    if list(value) == ["sweeper"] and isinstance(value["sweeper"], dict):  # a report of a command
+        return flat(value["sweeper"])
     found = {str(name): one for name, one in value.items() if not isinstance(one, dict)}
     for name, inner in value.items():
         if isinstance(inner, dict):

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from sweeper.interchange.logs.base import Entry, Keys, Line, Table
 from sweeper.interchange.logs.column_names import is_of_evaluation
+from sweeper.interchange.logs.rows import STEPS_OF_EPOCH
 
 LINE_TIME = "timestamp"  # what a line begins with, where it is a date
 _DATE = r"\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?"
@@ -23,14 +24,14 @@ _VALUE = re.compile(
     |(?:\d{{4}}[-/]\d{{2}}[-/]\d{{2}}\ (?=\d))?[^\s,;|]+(?:,(?!{_AFTER_COMMA})[^\s,;|]+)*))""",
     re.VERBOSE,
 )
-_SIGN = re.compile(r"\s*(?:=|:(?!:))")
+_SIGN = re.compile(r"=|:(?!:)")
 _BEFORE_KEY = re.compile(r"(?:.*(?:[,;|\t\])}>:]|\s-\s))?")
 _BROKEN_OBJECT = re.compile(r"\s*\{\s*['\"][^}]*$")
 _LEADING_DATE = re.compile(rf"\s*\[?\s*({_DATE})")
 # `Epoch [1/10]`, `Step [100/600]`, `Iteration 100,`, and `Epoch: [0][ 50/5005]`, whose second number is the step.
 _COUNT = re.compile(
-    r"\b(?P<name>epoch|step|iteration|iter)\s*(?:[\[(#]|:\s*\[)?\s*(?P<number>\d+)(?:\s*/\s*\d+)?(?=[\s,;:|)\]]|$)"
-    r"(?:\]\s*\[\s*(?P<step>\d+)\s*/\s*\d+\])?",
+    r"\b(?P<name>epoch|step|iteration|iter)\s*(?:[\[(#]|:\s*\[)?\s*(?P<number>\d+)(?:\s*/\s*(?P<of>\d+))?(?=[\s,;:|)\]]|$)"
+    r"(?:\]\s*\[\s*(?P<step>\d+)\s*/\s*(?P<epoch_of>\d+)\])?",
     re.IGNORECASE,
 )
 # `loss 2.3026` without a sign between the two.
@@ -81,7 +82,8 @@ def _entry(line: Line) -> Entry:
         if is_of_evaluation(prefix):
             return Entry(line, None, "is of validation or test")
         values.setdefault(key, value)
-    values.update(_unsigned(text, values))
+    counts = dict(_unsigned(text, values))
+    values = {key: value for key, value in values.items() if key.lower() not in counts} | counts
     if not values:
         return Entry(line, None, "has no `key = value`")
     if date:
@@ -93,12 +95,15 @@ def _entry(line: Line) -> Entry:
 
 def _unsigned(text: str, values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Counts, and a loss and a time, that stand behind their names without a sign."""
-    known = {key.lower() for key in values}
+    known = {key.lower() for key, value in values.items() if not str(value).startswith("[")}
     for count in _COUNT.finditer(text):
-        if count["name"].lower() not in known:
-            yield count["name"].lower(), count["number"]
+        name = count["name"].lower()
+        if name not in known:
+            yield name, count["number"]
         if count["step"] and "step" not in known:
             yield "step", count["step"]
+        if of := count["epoch_of"] or (name != "epoch" and count["of"]):
+            yield STEPS_OF_EPOCH, of
     for found in _WORDS.finditer(text):
         if found["key"].lower() not in known:
             yield found["key"].lower(), found["value"]
@@ -115,11 +120,14 @@ def _pairs(text: str) -> Iterator[tuple[str, str, str, int]]:
         if not key or value is None:
             continue
         written, begin = value["bare"] or value["quoted"][1:-1], value.end()
+        if re.fullmatch(r"[+-]?\d+[.,]\d+\.", written):  # a sentence ends here
+            written = written[:-1]
         if text[begin:].strip() == ",":  # a number with a decimal comma may break off here
             written += ","
-        # Blanks may separate thousands: such a value is not to be cut after the first of them.
+        # A blank may separate thousands, or two numbers: such a value is not cut, and not read.
         if re.fullmatch(r"[+-]?\d{1,3}", written) and (more := _MORE_DIGITS.match(text, begin)):
-            written, begin = f"{written}{more[0]}", more.end()
+            odd = more[0][0] == " " and more[0].count(" ") == 1
+            written, begin = f"{written}{more[0]}{' ?' if odd else ''}", more.end()
         yield prefix, key, written.rstrip(")]}"), begin
 
 
@@ -127,4 +135,7 @@ def _key(text: str) -> tuple[str, str]:
     """What stands before a key, and the key: the words after the last mark that ends something."""
     before, key = _BEFORE_KEY.match(text)[0], _BEFORE_KEY.sub("", text, count=1)  # type: ignore[index]
     key = re.sub(r"^(?:[^A-Za-z_]+\s+)+", "", key).strip(" \t'\"{[(*#-")
+    counted = _COUNT.match(key)  # `Epoch 1 loss: 2.3`
+    if counted and counted.end() < len(key):
+        before, key = before + key[: counted.end()], key[counted.end() :].strip()
     return (before, key) if re.search(r"[^\W\d]", key.rpartition(" ")[2]) else (before, "")

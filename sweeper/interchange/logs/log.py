@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sweeper.interchange.logs.base import Ignored, Line, LogOptions, Table
 from sweeper.interchange.logs.chart import runs_of
-from sweeper.interchange.logs.column_names import CurveColumns, may_be_time, other_losses
+from sweeper.interchange.logs.column_names import CurveColumns, find_name, may_be_time, other_losses
 from sweeper.interchange.logs.recognition import FORMATS, recognize
 from sweeper.interchange.logs.refusals import (
     explain_columns,
@@ -34,9 +34,9 @@ class LossLog:
 
     `run` names it within its file, where that holds several; `recorded` are the parameters that the file gives it.
     `seconds` are those of the points, exactly, empty where the file has none; `summed` tells whether they were given
-    for each step and so begin at zero. `ignored` are the lines that became no
-    point, `left_out` those that others stand for; `notes` tell, in a sentence each, what of the file was taken
-    otherwise than written.
+    for each step and so begin at zero. `counts` is what its steps count: steps, epochs or points. `ignored` are the
+    lines that became no point, `left_out` those that others stand for; `notes` tell, in a sentence each, what of the
+    file was taken otherwise than written.
     """
 
     path: Path
@@ -44,6 +44,7 @@ class LossLog:
     points: tuple[LossPoint, ...]
     seconds: tuple[Decimal, ...] = ()
     summed: bool = False
+    counts: str = "steps"
     run: str = ""
     recorded: Mapping[str, object] = field(default_factory=dict)
     ignored: tuple[Ignored, ...] = ()
@@ -77,6 +78,8 @@ def read_logs(path: Path, format_name: str | None = None, options: LogOptions | 
     options = options or LogOptions()
     written = read_lines(path)
     lines = [line for line in written if line.text.strip() and not _is_comment(line)]
+    if format_name in (None, "csv"):
+        lines = _with_commented_header(written, lines)
     reader = FORMATS[format_name] if format_name else recognize(lines, options)
     if reader is not None and reader.name == "columns" and options.keys.given:
         raise explain_no_names(path)
@@ -96,6 +99,20 @@ def read_logs(path: Path, format_name: str | None = None, options: LogOptions | 
     if not found:
         raise explain_no_curve(path, lines, reader, rows_of(table, options), options.keys)
     return found
+
+
+def _with_commented_header(written: Sequence[Line], lines: list[Line]) -> list[Line]:
+    """The lines, and the names that a comment gives to their columns, as numpy writes them: `# step loss`."""
+    first = lines[0] if lines else None
+    above = written[first.number - 2] if first is not None and first.number > 1 else None
+    if first is None or above is None or not _is_comment(above):
+        return lines
+    names = above.text.lstrip().removeprefix("#").strip()
+    for separator in (",", ";", "\t", None):
+        fields, values = names.split(separator), first.text.split(separator)
+        if 1 < len(fields) == len(values) and find_name("loss", map(str.strip, fields)) is not None:
+            return [Line(above.number, names), *lines]
+    return lines
 
 
 def _empty(path: Path, format_name: str, written: Sequence[Line]) -> LossLog:
@@ -138,7 +155,14 @@ def _curve(base: LossLog, ordered: Ordered, columns: CurveColumns, reading: Read
     points, notes = curve_points(ordered.rows, list(map(float, seconds)) or None, ordered.positions)
     whole = [point.step for point in points] == ordered.positions
     if columns.step is None and columns.epoch is not None and whole:
-        notes.append(f"its steps are its {columns.epoch!r}")
+        from_zero = ", which count from 0: over steps the first one has no extent" if points[0].step == 0 else ""
+        notes.append(f"its steps are its {columns.epoch!r}{from_zero}")
+    elif columns.step is None and columns.epoch is None and not seconds:
+        notes.append("it has no steps: its points are numbered from 1")
+    if base.format == "columns":
+        notes.append("its two columns are taken to be seconds and loss")
+    if len(points) == 1:
+        notes.append("it has one point only: its area is that loss times its position")
     if reading.style is not None and reading.style.decimal == "," and options.decimal is None:
         notes.append(f"its numbers have decimal commas, such as {reading.evidence.comma}")
     others = other_losses(reading.names, columns.loss)
@@ -153,6 +177,7 @@ def _curve(base: LossLog, ordered: Ordered, columns: CurveColumns, reading: Read
         points=points,
         seconds=tuple(seconds),
         summed=summed,
+        counts="steps" if columns.step else "epochs" if columns.epoch and whole else "points",
         left_out=tuple(ordered.left_out),
         notes=(*ordered.notes, *notes),
     )
@@ -180,7 +205,7 @@ def curve_points(
 
 def _without_seconds(names: Sequence[str], columns: CurveColumns, options: LogOptions, *, images: bool) -> str:
     """What a log without seconds is ranked over, and where they might be."""
-    over = "ranked over steps or images" if images else "ranked over steps"
+    over = "rank it over steps or images" if images else "rank it over steps"
     unused = [name for name in names if name not in vars(columns).values() and may_be_time(name)]
     if options.without_seconds or not unused:
         return f"its seconds are not used: {over}" if options.without_seconds else f"it has no seconds: {over}"

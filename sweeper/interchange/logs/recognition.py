@@ -51,7 +51,7 @@ def _is_document(lines: Sequence[Line], options: LogOptions) -> bool:
     if not first.startswith(("{", "[")) or (len(lines) > 1 and first.count("{") == first.count("}") > 0):
         return False
     names = _DOCUMENT.read(lines, options.keys).names
-    return find_name("loss", names, options.keys.loss) is not None and (len(lines) > 1 or "[" in first)
+    return bool(names) and (len(lines) > 1 or find_name("loss", names, options.keys.loss) is not None) and "[" in first
 
 
 def _rows(table: Table, options: LogOptions) -> tuple[int, int]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from sweeper.interchange.logs.base import Entry, Ignored, Keys, Line, LogOptions, Table
@@ -12,6 +13,7 @@ from sweeper.interchange.logs.column_names import (
     CurveColumns,
     find_curve_columns,
     find_phase,
+    is_evaluation_row,
     is_of_evaluation,
     may_be_loss,
     plain,
@@ -27,6 +29,7 @@ from sweeper.interchange.numbers import (
 )
 
 T = TypeVar("T")
+STEPS_OF_EPOCH = "steps of the epoch"  # the name under which readers put the second number of `[50/5005]`
 _FEW = 8  # numbers that may have as many digits as each other by chance
 _LETTERS = " /µμabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # of units
 
@@ -35,7 +38,8 @@ _LETTERS = " /µμabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # of un
 class Row:
     """What one line says; `step`, `epoch` and `images` as written, NaN where they are no number, None where not given.
 
-    `time` is None in a log without times; `part` counts the headers above the line.
+    `time` is None in a log without times; `part` counts the headers above the line; `of` is how many steps an epoch
+    has, where the line says so.
     """
 
     line: Line
@@ -45,6 +49,7 @@ class Row:
     epoch: float | None = None
     images: float | None = None
     part: int = 0
+    of: float | None = None
 
 
 @dataclass(frozen=True)
@@ -94,13 +99,15 @@ def _columns(table: Table, options: LogOptions) -> CurveColumns | None:
     keys, without = options.keys, options.without_seconds
     first: CurveColumns | None = None
     for names in dict.fromkeys(tuple(_filled(entry.values)) for entry in table.entries if entry.values):
-        found = find_curve_columns(names, keys, without_seconds=without)
-        if found and (found.seconds or without):
-            return _completed(found, table, keys)
+        found = find_curve_columns(names, keys)
+        if found and found.seconds:
+            first = found
+            break
         first = first or found
-    if first is None or (keys.seconds is not None and not without):
+    if first is None or (keys.seconds is not None and first.seconds is None and not without):
         return None
-    return _completed(first, table, keys)
+    whole = _completed(first, table, keys)
+    return replace(whole, seconds=None) if without else whole
 
 
 def _filled(values: Mapping[str, object]) -> Iterator[str]:
@@ -132,7 +139,7 @@ class _RowReader:
 
     def __init__(self, table: Table, columns: CurveColumns, style: NumberStyle) -> None:
         self._entries, self._columns, self._style = table.entries, columns, style
-        self._phase = find_phase(table.names)
+        self._phase = find_phase(table.names, [entry.values for entry in table.entries if entry.values])
         self._roles = {name for name in vars(columns).values() if name is not None}
         rows = [entry.values for entry in table.entries if entry.values and columns.loss in entry.values]
         self._width = max(map(len, rows), default=0)
@@ -145,8 +152,8 @@ class _RowReader:
         values, loss = entry.values, self._columns.loss
         if values is None:
             return Ignored(entry.line, entry.reason, entry.lost)
-        if self._phase is not None and is_of_evaluation(str(values.get(self._phase, ""))):
-            return Ignored(entry.line, f"is of {values[self._phase]}")
+        if self._phase is not None and is_evaluation_row(self._phase, values.get(self._phase)):
+            return Ignored(entry.line, f"is of validation or test by its {self._phase!r}")
         if loss not in values:
             return Ignored(entry.line, f"has no {loss!r}", lost=self._seems_whole(values))
         if values[loss] in ("", None):
@@ -171,17 +178,15 @@ class _RowReader:
         return bool(known) and values.keys() >= {*known} and not others
 
     def _is_cut(self, name: str, entry: Entry) -> bool:
-        """Whether a value stands at the very end of what is left of a line, and is shorter than others of its name."""
+        """Whether a value stands at the very end of what is left of a line, and may be shorter than it was."""
         value = (entry.values or {}).get(name)
-        if not isinstance(value, str) or value.isalpha():
-            return False
-        if entry.cut != name and not value.endswith((".", ",")):
+        if entry.cut != name or not isinstance(value, str) or value.isalpha():
             return False
         others = [
             str(one.values[name]) for one in self._entries if one.values and name in one.values and one is not entry
         ]
         digits = {_digits(other) for other in others}
-        return entry.cut != name or len(others) < _FEW or digits != {_digits(value)} or _digits(value) < 1
+        return len(others) < _FEW or digits != {_digits(value)} or _digits(value) < 1
 
     def _parsed(self, line: Line, values: Mapping[str, object], part: int) -> Row:
         columns, style = self._columns, self._style
@@ -192,14 +197,19 @@ class _RowReader:
             time = _named(columns.seconds, lambda: parse_time(values[columns.seconds or ""], style))
         loss = _named(columns.loss, lambda: parse_number(values[columns.loss], style))
         step, epoch, images = (
-            parse_optional(values.get(name), style) if name else None
+            parse_optional(_count_of(values.get(name)), style) if name else None
             for name in (columns.step, columns.epoch, columns.images)
         )
-        return Row(line, loss, time, step, epoch, images, part)
+        return Row(line, loss, time, step, epoch, images, part, parse_optional(values.get(STEPS_OF_EPOCH), style))
+
+
+def _count_of(value: object) -> object:
+    """The first number of a count such as `100/1000`."""
+    return re.sub(r"\s*/\s*\d+$", "", value) if isinstance(value, str) else value
 
 
 def _is_finite(value: object, style: NumberStyle) -> bool:
-    number = parse_optional(value, style)
+    number = parse_optional(_count_of(value), style)
     return number is not None and math.isfinite(number)
 
 

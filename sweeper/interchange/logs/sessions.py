@@ -57,6 +57,13 @@ def in_order(rows: Sequence[Row], *, join: bool = False) -> Ordered:
     _leave_out_copies(found)
     _turn_round(found)
     found.positions = _positions(found.rows)
+    if (
+        found.positions is not None
+        and found.positions != [row.step for row in found.rows]
+        and found.rows[0].step is not None
+    ):
+        length = _steps_of_epoch(found.rows)
+        found.notes.append(f"its steps begin anew in each epoch: they are counted on, an epoch as {length:.10g} steps")
     if not join and (times := _interleaved(found.rows)):
         raise TwoRunsError(f"each step stands {times} times, with other values, first in line {rows[1].line.number}")
     _sort(found)
@@ -138,7 +145,7 @@ def _positions(rows: Sequence[Row]) -> list[float] | None:
     steps, epochs = [finite_or_none(row.step) for row in rows], [finite_or_none(row.epoch) for row in rows]
     if None not in steps:
         known = [step for step in steps if step is not None]
-        return _within_epochs(known, epochs) or _told_apart(known)
+        return _within_epochs(known, epochs, rows) or _told_apart(known)
     return _told_apart([epoch for epoch in epochs if epoch is not None]) if None not in epochs and rows else None
 
 
@@ -148,10 +155,10 @@ def _told_apart(values: list[float]) -> list[float] | None:
     return values if not same or (len(values) > 4 and same <= max(1, len(values) // 10)) else None
 
 
-def _within_epochs(steps: list[float], epochs: list[float | None]) -> list[float] | None:
+def _within_epochs(steps: list[float], epochs: list[float | None], rows: Sequence[Row]) -> list[float] | None:
     """Steps counted on from epoch to epoch, where the steps of each epoch begin anew; else None.
 
-    An epoch counts as many steps as the highest that is written of any.
+    An epoch counts as many steps as its lines say, or as the highest that is written of any.
     """
     known = [epoch for epoch in epochs if epoch is not None and epoch == int(epoch)]
     if len(known) != len(steps):
@@ -160,7 +167,16 @@ def _within_epochs(steps: list[float], epochs: list[float | None]) -> list[float
     rises = [(before, after) for before, after in pairwise(pairs) if after[0] > before[0]]
     if not rises or not all(after[1] <= before[1] for before, after in rises):
         return None
-    return [(epoch - min(known)) * max(steps) + step for epoch, step in pairs]
+    length = _steps_of_epoch(rows)
+    return [(epoch - min(known)) * length + step for epoch, step in pairs]
+
+
+def _steps_of_epoch(rows: Sequence[Row]) -> float:
+    said = {row.of for row in rows}
+    steps = [row.step or 0.0 for row in rows]
+    if len(said) == 1 and (of := said.pop()) is not None and of >= max(steps):
+        return of
+    return max(steps) + (min(steps) == 0)  # those that begin at zero end one before their number
 
 
 def _sort(found: Ordered) -> None:
@@ -221,7 +237,7 @@ def _join(found: Ordered, *, join: bool) -> None:
             raise TwoRunsError(_why(rows, begin, known=positions is not None))
         while positions is not None and kept and positions[kept[-1]] >= positions[begin]:
             old = kept.pop()
-            replaced.append(Ignored(rows[old].line, f"its step comes again in line {rows[begin].line.number} or below"))
+            replaced.append(Ignored(rows[old].line, f"the run went back before it in line {rows[begin].line.number}"))
         begins = [one for one in begins if one[0] < len(kept)]
         if kept:
             begins.append((len(kept), rows[begin - 1].time))
@@ -233,7 +249,8 @@ def _join(found: Ordered, *, join: bool) -> None:
     if replaced:
         replaced.sort(key=lambda one: one.line.number)
         found.left_out += replaced
-        found.notes.append(f"{_lines(replaced)}: later lines have the same steps again and replace them")
+        verb = "is" if len(replaced) == 1 else "are"
+        found.notes.append(f"{_lines(replaced)} {verb} replaced: the run went back to an earlier step")
     found.rows = [rows[index] for index in kept]
     found.positions = [positions[index] for index in kept] if positions is not None else None
     found.begins, found.above = [index for index, _ in begins], [time for _, time in begins]

@@ -119,8 +119,13 @@ def accumulate(found: Ordered, name: str, reading: Reading, options: LogOptions)
         raise UnclearTimesError(f"its {name!r} is below zero in places", "leave it out with --no-seconds")
     summed = "times the steps between rows" if any(count != 1 for count in counts) else "from zero on"
     hint = "" if options.time_is else " (--time-is total if it counts from the beginning)"
-    found.notes.append(f"its {name!r} is the time of each {_EACH[what]}: summed, {summed}{hint}")
+    each = "epoch" if what == "per-step" and _are_epochs(found) else _EACH[what]
+    found.notes.append(f"its {name!r} is the time of each {each}: summed, {summed}{hint}")
     return seconds, True
+
+
+def _are_epochs(found: Ordered) -> bool:
+    return found.positions is not None and found.positions == [row.epoch for row in found.rows]
 
 
 def _check_lost(
@@ -204,10 +209,15 @@ def _stay_narrow(found: Ordered, times: Sequence[Decimal]) -> bool:
 
     A clock's times rise from near zero; those of single steps do not, but may happen to rise.
     """
-    changes = sorted(abs(after - before) for before, after in pairwise(times))
-    if not changes or found.positions is None or max(times) >= _LONGEST_STEP_S or not _count_by_ones(found):
+    if found.positions is None or max(times) >= _LONGEST_STEP_S or not _count_by_ones(found):
         return False
-    return min(times) > _MOST_INTERVALS * changes[len(changes) // 2] and max(times) < 2 * min(times)
+    # The first step may take long: it warms up.
+    return _is_narrow(times) or (len(times) > 2 and times[0] > max(times[1:]) and _is_narrow(times[1:]))
+
+
+def _is_narrow(times: Sequence[Decimal]) -> bool:
+    changes = sorted(abs(after - before) for before, after in pairwise(times))
+    return bool(changes) and min(times) > _MOST_INTERVALS * changes[len(changes) // 2] and max(times) < 2 * min(times)
 
 
 _REMEDY = (
@@ -272,6 +282,8 @@ def _steps_of_each(found: Ordered, name: str, what: str, *, given: bool) -> list
             "give --time-is per-step to take them to be like the next one, or leave the times out with --no-seconds",
         )
     first = Decimal(repr(positions[0]))
+    if first == 0:
+        return [Decimal(1), *gaps]  # the step before the first one
     return [first if 0 < first <= usual else usual, *gaps]
 
 

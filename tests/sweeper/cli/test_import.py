@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -190,3 +193,30 @@ def test_runs_of_one_chart_are_told_apart(capsys: pytest.CaptureFixture[str], tm
     run(capsys, chart, "--store", store_url)
     trials = store.trials.of(store.sweeps.all()[0].id)
     assert [trial.parameters["run"] for trial in trials] == ["sun", "lake"]
+
+
+def test_what_cannot_be_read_twice_is_read(tmp_path: Path, store_url: str) -> None:
+    text = "".join(f"{n} {2.5 + 1 / n}\n" for n in range(1, 20_001))
+    (tmp_path / "run.txt").write_text(text)
+    command = [sys.executable, "-m", "sweeper.cli", "import", "--store", store_url]
+    script = (
+        f"{shlex.join(command)} <(cat {tmp_path / 'run.txt'}) && cat {tmp_path / 'run.txt'} | {shlex.join(command)} -"
+    )
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    store = open_store(store_url)
+    assert [trial.points for sweep in store.sweeps.all() for trial in store.trials.of(sweep.id)] == [20_000, 20_000]
+
+
+def test_logs_that_do_not_compare_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path, store_url: str) -> None:
+    (tmp_path / "a.csv").write_text("epoch,loss\n1,2.5\n2,1.5\n")
+    (tmp_path / "b.csv").write_text("step,seconds,loss\n100,1,2.5\n200,2,1.5\n")
+    _, out, _ = run(capsys, tmp_path / "a.csv", tmp_path / "b.csv", "--store", store_url)
+    assert "count different things as steps (epochs, steps)" in out
+    assert "1 of these 2 logs have no seconds" in out
+
+
+def test_a_sweeper_store_is_not_imported(capsys: pytest.CaptureFixture[str], tmp_path: Path, store_url: str) -> None:
+    open_store(f"sqlite:///{tmp_path / 'theirs.db'}").close()
+    _, _, err = run(capsys, tmp_path / "theirs.db", "--store", store_url)
+    assert "is a Sweeper store" in err

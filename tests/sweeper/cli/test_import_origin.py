@@ -40,7 +40,7 @@ def test_a_guess_is_said_and_leaves_the_sweep_unranked_over_seconds(run: Any, st
     assert [one["first_seconds"] for one in told] == [1.0, 50.0]  # what the logs said is not lost
     code, out, _ = run("best", answer["sweep"])
     assert code == 0
-    assert "2 imported trials are left out: nobody has said where their seconds begin" in out
+    assert "2 imported trials are left out: it is not known where their seconds begin" in out
     over_steps = json.loads(run("best", answer["sweep"], "--over", "steps", "--json")[1])
     assert [group["winner"]["area"] for group in over_steps["groups"]] == [4.5, 4.5]
     assert over_steps["unknown_origin"] == 0
@@ -58,6 +58,7 @@ def test_the_origin_that_is_given_is_ranked_by(
 def test_durations_count_from_zero_without_a_word(run: Any, store: Store, logs: list[str]) -> None:
     answer = json.loads(run("import", logs[0], "--json")[1])
     assert (answer["seconds_origin"], answer["notes"]) == ("zero", [])
+    assert answer["trials"][0]["notes"] == ["its two columns are taken to be seconds and loss"]
     assert areas(store, answer["sweep"]) == [4.5]
 
 

@@ -34,7 +34,7 @@ READING = {
     "best-spec": ["best", "latest", "--spec"],
     "forecast": ["forecast", "latest", "--workers", "4"],
     "watch": ["watch", "latest"],
-    "export": ["export", "latest", "--output", "OUT/sweep.json"],
+    "export": ["export", "latest", "--force", "--output", "OUT/sweep.json"],
     "plot": ["plot", "heatmap", "latest", "--output", "OUT/heatmap.png"],
 }
 

@@ -125,7 +125,7 @@ def test_a_restarted_run_goes_on_without_the_gap(store: Store, tmp_path: Path) -
     imported = take(store, tmp_path / "runs")
     # Step 2 ends 11 s after the first writer began; the second one began 1 s before its first point.
     assert curve_of(store, imported) == [(1, 1.0, 3.0), (2, 11.0, 2.0), (3, 12.0, 1.5), (4, 22.0, 0.5)]
-    assert any("have the same steps again and replace" in note for note in imported.notes)
+    assert any("went back to an earlier step" in note for note in imported.notes)
 
 
 def test_a_wall_clock_that_steps_back_is_ordered_by_step(store: Store, tmp_path: Path) -> None:
@@ -164,3 +164,18 @@ def test_a_writer_for_validation_is_the_trials_evaluation(store: Store, tmp_path
     found = store.attempts.evaluations(trial.id)
     assert [(one.step, one.loss) for one in found] == [(0, 8.0), (1, 6.0), (2, 4.0)]
     assert all(math.isnan(one.accuracy) and one.images is None for one in found)
+
+
+@pytest.mark.parametrize("name", ["run1_eval", "test-run1", "run1.validation"])
+def test_a_run_named_after_another_one_is_its_evaluation(store: Store, tmp_path: Path, name: str) -> None:
+    points = [(step, 10.0 * step, 4.0 - step) for step in (0, 1, 2)]
+    write(tmp_path / "runs" / "run1", points)
+    write(tmp_path / "runs" / name, [(s, t + 1, 2 * loss) for s, t, loss in points])
+    imported = take(store, tmp_path / "runs")
+    assert [loss for _, _, loss in curve_of(store, imported)] == [4.0, 3.0, 2.0]
+
+
+def test_files_that_overlap_in_time_are_told(store: Store, tmp_path: Path) -> None:
+    write(tmp_path / "runs", [(1, 10.0, 4.0), (2, 20.0, 3.0)], [(1, 12.0, 4.5), (2, 22.0, 3.5)])
+    imported = take(store, tmp_path / "runs")
+    assert any("overlap in time" in note for note in imported.notes)

@@ -67,11 +67,47 @@ def take(store: Store, path: Path, experiments: tuple[str, ...] = ()) -> list[Im
     return store_sweeps(store, [source], ForeignOptions(experiments=experiments))
 
 
+def trials_reason(store: Store, sweep: ImportedSweep, run: str) -> str:
+    return next(trial.reason for trial in store.trials.of(sweep.restored.sweep_id) if f": {run}" in trial.reason)
+
+
+def metric(folder: Path, run: str) -> Path:
+    return folder / "7" / run / "metrics" / "train" / "loss"
+
+
+def test_a_run_that_was_restarted_goes_on_without_the_gap(store: Store, recorded: Path) -> None:
+    day = 86_400_000
+    moments = [(n, 1000 * n, 9 - n) for n in range(1, 6)] + [(n, day + 1000 * n, 8.5 - n) for n in range(4, 9)]
+    metric(recorded, "good").write_text("".join(f"{BEGIN + at} {loss} {step}\n" for step, at, loss in moments))
+    (sweep,) = take(store, recorded)
+    (trial,) = [one for one in store.trials.of(sweep.restored.sweep_id) if ": good" in one.reason]
+    found = [(one.step, one.seconds, one.loss) for one in store.attempts.points(trial.id)]
+    assert found == [(n, float(n), 9.0 - n if n < 4 else 8.5 - n) for n in range(1, 9)]
+
+
+def test_a_long_gap_is_not_training_and_said(store: Store, recorded: Path) -> None:
+    moments = [(n, 1000 * n + (86_400_000 if n > 3 else 0)) for n in range(1, 7)]
+    metric(recorded, "good").write_text("".join(f"{BEGIN + at} {9 - step} {step}\n" for step, at in moments))
+    (sweep,) = take(store, recorded)
+    (trial,) = [one for one in store.trials.of(sweep.restored.sweep_id) if ": good" in one.reason]
+    assert [one.seconds for one in store.attempts.points(trial.id)] == [1, 2, 3, 4, 5, 6]
+    assert any("pause" in note for note in sweep.notes)
+
+
+def test_a_line_that_is_cut_off_is_lost(store: Store, recorded: Path) -> None:
+    path = metric(recorded, "good")
+    path.write_text(path.read_text()[:-2])
+    (sweep,) = take(store, recorded)
+    assert "could not be read" in trials_reason(store, sweep, "good")
+
+
 @pytest.mark.parametrize("place", ["", "7"])
 def test_a_folder_of_files_is_read_like_the_database(store: Store, recorded: Path, place: str) -> None:
     (sweep,) = take(store, recorded / place)
     assert sweep.name == "cifar #1"
-    trials = {trial.reason.rpartition(": ")[2]: trial for trial in store.trials.of(sweep.restored.sweep_id)}
+    trials = {
+        trial.reason.partition(": ")[2].partition(";")[0]: trial for trial in store.trials.of(sweep.restored.sweep_id)
+    }
     states = {name: trial.state for name, trial in trials.items()}
     assert states == {"good": TrialState.COMPLETED, "wild": TrialState.DIVERGED, "dead": TrialState.FAILED}
     points = store.attempts.points(trials["good"].id)
@@ -81,7 +117,8 @@ def test_a_folder_of_files_is_read_like_the_database(store: Store, recorded: Pat
     (attempt,) = store.attempts.of(trials["good"].id)
     assert attempt.effective["mlflow"]["tags"] == {"kind": "日本"}
     assert "runs that were deleted in MLflow are left out: 1" in sweep.notes
-    assert any("dead: 1 lines of its metric loss could not be read" in note for note in sweep.notes)
+    assert any("dead: 1 line of its metric train/loss could not be read" in note for note in sweep.notes)
+    assert trials_reason(store, sweep, "dead").endswith("1 line of its metric train/loss could not be read")
 
 
 def test_a_refusal_says_what_there_is(store: Store, recorded: Path) -> None:
