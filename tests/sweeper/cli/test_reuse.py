@@ -43,6 +43,7 @@ def run(*arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.long
 def test_equal_global_batches_are_trained_once_and_a_check_finds_the_same_losses(spec: Path, tmp_path: Path) -> None:
     spec.write_text(SPEC)
     answer = run("run", str(spec))
