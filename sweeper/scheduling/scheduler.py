@@ -43,6 +43,7 @@ _POLL_S = 0.5
 _FLUSH_S = 0.3  # what is written sooner is seen sooner on open pages
 _LOOK_ROUND_S = 5.0  # between two looks at what others do: the lease is a minute
 INTERRUPTED = "interrupted"
+_STOPPED = "stopped while it ran"
 
 
 class Scheduler:
@@ -378,7 +379,8 @@ class Scheduler:
                 reason = "; ".join(filter(None, (str(running.verdict), event.reason)))
                 self._finish(running, TrialState.PRUNED, reason, phases=event.phases)
             else:
-                self._finish(running, STATE_OF[event.outcome], event.reason, phases=event.phases)
+                stopped = _STOPPED if event.outcome == "stopped" else ""
+                self._finish(running, STATE_OF[event.outcome], event.reason or stopped, phases=event.phases)
             self._over.popleft()
 
     def _may_try_again(self, trial: TrialRecord) -> bool:

@@ -107,7 +107,7 @@ def test_no_more_runs_together_than_there_are_seats(store: Store, seats: int) ->
     [
         (ends_as("diverged", float("nan"), "loss is nan at step 3"), TrialState.DIVERGED, "loss is nan at step 3"),
         (ends_as("diverged", float("inf"), "loss is inf"), TrialState.DIVERGED, "loss is inf"),
-        (ends_as("stopped", 1.0), TrialState.CANCELLED, ""),
+        (ends_as("stopped", 1.0), TrialState.CANCELLED, "stopped while it ran"),
         (fails, TrialState.FAILED, "rank 1: ValueError: no"),
     ],
 )
