@@ -40,6 +40,7 @@ class NumberStyle:
 
 
 PLAIN = NumberStyle()
+UNCLEAR = " ?"  # what readers add to digits that may be one number or two
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,8 @@ def parse_number(value: object, style: NumberStyle = PLAIN) -> float:
             return float(value)
         except OverflowError:
             return math.copysign(math.inf, value)
+    if isinstance(value, str) and value.endswith(UNCLEAR):
+        raise ValueError(f"{shorten(value.removesuffix(UNCLEAR))} may be one number or two")
     # Python reads 1_000 as a number; a log that writes so means a name.
     if isinstance(value, str) and value.strip() and "_" not in value:
         try:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from sweeper.interchange.logs.base import Entry, Keys, Line, Table
 from sweeper.interchange.logs.column_names import is_of_evaluation
 from sweeper.interchange.logs.rows import STEPS_OF_EPOCH
+from sweeper.interchange.numbers import UNCLEAR
 
 LINE_TIME = "timestamp"  # what a line begins with, where it is a date
 _DATE = r"\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?"
@@ -127,7 +128,7 @@ def _pairs(text: str) -> Iterator[tuple[str, str, str, int]]:
         # A blank may separate thousands, or two numbers: such a value is not cut, and not read.
         if re.fullmatch(r"[+-]?\d{1,3}", written) and (more := _MORE_DIGITS.match(text, begin)):
             odd = more[0][0] == " " and more[0].count(" ") == 1
-            written, begin = f"{written}{more[0]}{' ?' if odd else ''}", more.end()
+            written, begin = f"{written}{more[0]}{UNCLEAR if odd else ''}", more.end()
         yield prefix, key, written.rstrip(")]}"), begin
 
 
