@@ -68,6 +68,7 @@ def test_all_gangs_below_a_process_are_ended_at_once_and_nothing_else(outer: str
     assert eventually(lambda: not processes_with("SWEEPER_TEST_TAG", str(tmp_path)))
 
 
+@pytest.mark.long
 def test_a_gang_that_never_stops_forking_is_killed_to_its_last_process(tmp_path: Path) -> None:
     forking = "while :; do sleep 600 & setsid sh -c 'sleep 600 & sleep 600' & sleep 0.01; done"
     script = f"""
