@@ -116,11 +116,12 @@ def import_logs(
     """Import exported sweeps, other programs' runs, or loss logs.
 
     Each FILE is recognised by its content; `-` is standard input. An export (CSV, Parquet, JSON, TensorBoard, Optuna)
-    becomes the sweep that it was. An experiment in MLflow's SQLite store or `mlruns` folder becomes a sweep, and so does
-    a folder of TensorBoard's event files, with a trial for each run. Any other file is a log, and all logs together are
-    the trials of one sweep: `seconds loss` on each line, CSV with a header, JSON or Python dictionaries, or `key = value`
-    pairs, plain or compressed. Sweeper says how it read units, resumed runs and lines that it could not use. It rejects
-    a file that can mean two things, and names the option that decides. Nothing is stored unless everything can be read.
+    becomes the sweep that it was. An experiment in MLflow's SQLite store or `mlruns` folder becomes a sweep, and so
+    does a folder of TensorBoard's event files, with a trial for each run. Any other file is a log, and all logs
+    together are the trials of one sweep: `seconds loss` on each line, CSV with a header, JSON or Python dictionaries,
+    or `key = value` pairs, plain or compressed. Sweeper says how it read units, resumed runs and lines that it could
+    not use. It rejects a file that can mean two things, and names the option that decides. Nothing is stored unless
+    everything can be read.
     """
     keys = Keys(loss=loss_key, seconds=seconds_key, step=step_key, images=images_key)
     log_options = LogOptions(keys, decimal, time_unit, time_is, sessions, no_seconds)

@@ -37,8 +37,8 @@ _EXPLAINED_IF_KNOWN = ("pending", "cancelled")
 def show(sweep: str, order: str, dollars_per_worker_hour: float | None, store_url: str, as_json: bool) -> None:
     """Show the trials of a sweep, smallest area first.
 
-    SWEEP is an id, the beginning of one, a name, or `latest`. Areas are over the sweep's own axis. At a price per worker
-    and hour, it also shows the cost.
+    SWEEP is an id, the beginning of one, a name, or `latest`. Areas are over the sweep's own axis. At a price per
+    worker and hour, it also shows the cost.
     """
     with closing(read_store(store_url)) as store:
         answer = show_answer(store, sweep, order, dollars_per_worker_hour)
