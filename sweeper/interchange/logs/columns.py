@@ -40,5 +40,5 @@ def _fields(text: str) -> list[str]:
         fields = _COMMA.split(text)
     else:
         fields = text.split() if " " in text else text.split(",")
-    # `0.5,,2.25` is no pair, and neither is `1,5,2,3`.
+    # Neither `0.5,,2.25` nor `1,5,2,3` is a pair.
     return [field.strip() for field in fields]

@@ -44,10 +44,10 @@ _MORE_DIGITS = re.compile(r"(?:[ \u00a0\u2009\u202f]\d{3})+(?:[.,]\d+)?(?=[\s,;|
 
 
 class KeyValuesReader:
-    """`key = value, key: value` a line; keys may have blanks, and what is no pair is passed over.
+    """`key = value, key: value` a line; keys may have blanks, and all else is passed over.
 
     A date at the beginning of a line is its `timestamp`. A line that begins with a word for validation or test, such as
-    `Validation: loss = 2.3`, is no row of training.
+    `Validation: loss = 2.3`, is not a row of training.
     """
 
     name = "key-value"

@@ -1,4 +1,4 @@
-"""What to say of a file in which there is no loss curve, or one that may be read in two ways."""
+"""The errors for files without a loss curve, and for files that can be read in two ways."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _LETTERS = " /µμabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # of un
 
 @dataclass(frozen=True)
 class Row:
-    """What one line says; `step`, `epoch` and `images` as written, NaN where they are no number, None where not given.
+    """A line's values; `step`, `epoch` and `images` as written, NaN where they are not numbers, None where not given.
 
     `time` is None in a log without times; `part` counts the headers above the line; `of` is how many steps an epoch
     has, where the line says so.
@@ -72,7 +72,7 @@ def rows_of(table: Table, options: LogOptions) -> Reading:
     """The rows in a table.
 
     The first line that has loss and seconds, else the first that has a loss, settles their names for all: a later
-    line with the loss of something else, such as an evaluation, is no point of the same curve.
+    line with the loss of something else, such as an evaluation, does not belong to the same curve.
     """
     columns = _columns(table, options)
     if columns is None:
