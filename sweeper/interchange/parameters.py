@@ -6,7 +6,6 @@ import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from sweeper.errors import SpecError
@@ -18,22 +17,6 @@ from sweeper.spec.file import split_assignment
 _COUNTS = (WORKERS, "batch_size", "global_batch_size")
 _LARGEST_COUNT = 2**31 - 1  # the store's integers
 _EXAMPLE = r"(?P<learning_rate>\d+\.?\d*)_lr_(?P<workers>\d+)w"
-
-
-def trial_parameters(
-    paths: Sequence[Path], assignments: Sequence[str] = (), pattern: str | None = None
-) -> list[dict[str, Any]]:
-    """The parameters of the trial in each file, `workers` first, 1 where nothing says otherwise.
-
-    `assignments` are texts such as "batch_size=128", with a value in YAML, for all files. `pattern` is a regular
-    expression that is searched in each file's name; its named groups are parameters, numbers where they can be read
-    so. An assignment goes before the name.
-
-    Raises:
-        SpecError: an assignment or a pattern that is none, a file name that does not match, and parameters that no
-            trial can have: workers and batch sizes are whole numbers from 1, learning rates are above 0.
-    """
-    return named_parameters([str(path) for path in paths], [path.name for path in paths], assignments, pattern)
 
 
 def check_parameters(assignments: Sequence[str], pattern: str | None) -> None:
@@ -73,12 +56,16 @@ def named_parameters(
     pattern: str | None = None,
     recorded: Sequence[Mapping[str, Any]] = (),
 ) -> list[dict[str, Any]]:
-    """The same for anything that has a name; `sources` is what errors call them.
+    """The parameters of each of some trials, `workers` first, 1 where nothing says otherwise.
 
-    `recorded` are parameters that are known otherwise, where given: the name goes before them.
+    `names` are those of their files or runs, `sources` what errors call them. `assignments` are texts such as
+    "batch_size=128", with a value in YAML, for all trials. `pattern` is a regular expression that is searched in each
+    name; its named groups are parameters, numbers where they can be read so. `recorded` are parameters that are known
+    otherwise, where given. A name goes before what is recorded, and an assignment before both.
 
     Raises:
-        SpecError: see `trial_parameters`.
+        SpecError: an assignment or a pattern that cannot be read, a name that does not match, and parameters that no
+            trial can have: workers and batch sizes are whole numbers from 1, learning rates are above 0.
     """
     set_values = _assigned(assignments)
     expression = _compile(pattern) if pattern is not None else None

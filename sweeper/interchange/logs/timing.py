@@ -198,7 +198,7 @@ def _what_they_are(
     if not falls:
         return "total"
     if _fluctuate(times, falls):
-        return "per-step" if _count_by_ones(found) else _ask(found, name, falls)
+        return "per-step" if _count_by_ones(found.positions) else _ask(found, name, falls)
     if len(falls) * 5 > len(times) - 1 or found.positions is None:
         return _ask(found, name, falls)
     return "total"
@@ -209,7 +209,7 @@ def _stay_narrow(found: Ordered, times: Sequence[Decimal]) -> bool:
 
     A clock's times rise from near zero; those of single steps do not, but may happen to rise.
     """
-    if found.positions is None or max(times) >= _LONGEST_STEP_S or not _count_by_ones(found):
+    if found.positions is None or max(times) >= _LONGEST_STEP_S or not _count_by_ones(found.positions):
         return False
     # The first step may take long: it warms up.
     return _is_narrow(times) or (len(times) > 2 and times[0] > max(times[1:]) and _is_narrow(times[1:]))
@@ -236,11 +236,11 @@ def _fluctuate(times: Sequence[Decimal], falls: Sequence[int]) -> bool:
     return len(falls) * 5 >= len(times) - 1 and usual * 3 <= level < _LONGEST_STEP_S and drift <= level
 
 
-def _count_by_ones(found: Ordered) -> bool:
+def _count_by_ones(positions: Sequence[float] | None) -> bool:
     """Whether a row is a step, but for rows that may be missing."""
-    if found.positions is None:
+    if positions is None:
         return True
-    gaps = sorted(after - before for before, after in pairwise(found.positions))
+    gaps = sorted(after - before for before, after in pairwise(positions))
     return not gaps or gaps[(len(gaps) - 1) // 2] == 1
 
 
@@ -263,7 +263,7 @@ def _steps_of_each(found: Ordered, name: str, what: str, *, given: bool) -> list
         return ones
     if per_what(name) == "epoch":
         epochs = [row.epoch for row in found.rows]
-        if any(epoch is None for epoch in epochs) or _count_by_ones(replace_positions(found, epochs)):
+        if any(epoch is None for epoch in epochs) or _count_by_ones([epoch or 0.0 for epoch in epochs]):
             return ones
         raise UnclearTimesError(
             f"its {name!r} is the time of an epoch, but its rows are not an epoch each",
@@ -285,11 +285,6 @@ def _steps_of_each(found: Ordered, name: str, what: str, *, given: bool) -> list
     if first == 0:
         return [Decimal(1), *gaps]  # the step before the first one
     return [first if 0 < first <= usual else usual, *gaps]
-
-
-def replace_positions(found: Ordered, positions: Sequence[float | None]) -> Ordered:
-    """The same rows, counted otherwise."""
-    return replace(found, positions=[position or 0.0 for position in positions])
 
 
 def join_times(found: Ordered, times: Sequence[Decimal], name: str) -> list[Decimal]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweeper.errors import SpecError
-from sweeper.interchange.parameters import trial_parameters
+from sweeper.interchange.parameters import named_parameters
 
 PATTERN = r"(?P<learning_rate>[\d.]+)_lr_(?P<batch_size>\d+)_batch_size_(?P<workers>\d+)w"
 
@@ -18,7 +18,7 @@ PATTERN = r"(?P<learning_rate>[\d.]+)_lr_(?P<batch_size>\d+)_batch_size_(?P<work
 def parameters(
     *assignments: str, name: str = "0.5_lr_128_batch_size_2w.txt", pattern: str | None = None
 ) -> dict[str, Any]:
-    return trial_parameters([Path("logs") / name], assignments, pattern)[0]
+    return named_parameters([str(Path("logs") / name)], [name], assignments, pattern)[0]
 
 
 def problems(*assignments: str, name: str = "run.txt", pattern: str | None = None) -> list[str]:
