@@ -15,6 +15,7 @@ from torch import nn
 
 from engine.exchange import make_exchange
 from engine.flat import FlatParameters
+from engine.optimizer import Sgd
 from engine.phases import Phases
 
 # Parameters in float32.
@@ -43,7 +44,7 @@ def _steps(comm: MPI.Comm, method: str, count: int) -> Callable[[int], float]:
     module = nn.Module()
     module.register_parameter("weights", nn.Parameter(torch.zeros(count)))
     flat, phases = FlatParameters(module), Phases()
-    optimizer = torch.optim.SGD(flat.optimizable(), lr=0.0)
+    optimizer = Sgd(flat, momentum=False)
     exchange = make_exchange(method, "gradients", comm, flat, optimizer, phases, overlap="off")
     exchange.start()
     for _ in range(_WARM_UP_STEPS):

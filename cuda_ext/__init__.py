@@ -1,4 +1,4 @@
-"""Operators of the training core in C++ and CUDA: realignment in place; layers and pooled ReLUs in fused passes.
+"""Operators of the training core in C++ and CUDA: realignment in place; layers, pooled ReLUs and SGD in fused passes.
 
 The names below load torch and the compiled operators when first used; `cuda_ext.build` needs neither.
 """
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         fused_linear,
         fused_mlp,
         relu_avg_pool,
+        sgd_step_,
         shift_left,
         shift_left_,
         shift_right,
@@ -29,6 +30,7 @@ __all__ = [
     "fused_linear",
     "fused_mlp",
     "relu_avg_pool",
+    "sgd_step_",
     "shift_left",
     "shift_left_",
     "shift_right",

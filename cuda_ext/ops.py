@@ -115,6 +115,23 @@ def relu_avg_pool(x: Tensor, bias: Tensor, size: int, stride: int) -> Tensor:
     return result
 
 
+def sgd_step_(weights: Tensor, gradients: Tensor, velocity: Tensor | None, numbers: Tensor) -> None:
+    """g = gradient + decay * weight; velocity = momentum * velocity + g; weight -= rate * velocity, in one pass.
+
+    Without a velocity g takes its place. It computes as torch's fused SGD does: in float64, and rounds g, the velocity
+    and the weight.
+
+    Args:
+        weights, gradients, velocity: contiguous, of one shape, float32 or float64; on CUDA aligned to 16 bytes.
+        numbers: rate, momentum and decay as float64 [3] on the same device: a CUDA graph that holds a step serves any.
+
+    Raises:
+        RuntimeError: a wrong type, device, layout or shape.
+    """
+    _need_kernels(weights)
+    _NAMESPACE.sgd_step_(weights, gradients, velocity, numbers)
+
+
 def empty_augmented(
     outputs: int, inputs: int, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None
 ) -> Tensor:
@@ -170,6 +187,10 @@ def _shift_right_in_place(
 
 
 def _shift_left_in_place(storage: Tensor, rows: int, cols: int, *, algorithm: str = "single-pass") -> None:
+    return None
+
+
+def _sgd_step_in_place(weights: Tensor, gradients: Tensor, velocity: Tensor | None, numbers: Tensor) -> None:
     return None
 
 
@@ -246,6 +267,7 @@ _SHAPES: dict[str, Callable[..., Any]] = {
     "fused_mlp_backward": _fused_mlp_backward_shape,
     "relu_avg_pool": _relu_avg_pool_shape,
     "relu_avg_pool_backward": _relu_avg_pool_backward_shape,
+    "sgd_step_": _sgd_step_in_place,
 }
 for _name, _shape in _SHAPES.items():
     torch.library.register_fake(f"sweeper::{_name}", _shape)

@@ -53,3 +53,12 @@ def fused_mlp(x: Tensor, weights: Sequence[Tensor], activations: Sequence[str]) 
 def relu_avg_pool(x: Tensor, bias: Tensor, size: int, stride: int) -> Tensor:
     """The mean over windows of relu(x + bias) for x [images, channels, height, width] and bias [channels]."""
     return F.avg_pool2d(F.relu(x + bias[:, None, None]), size, stride)
+
+
+def sgd_step_(weights: Tensor, gradients: Tensor, velocity: Tensor | None, numbers: Tensor) -> None:
+    """A step of SGD (Sutskever et al., On the importance of initialization and momentum, 2013, as torch has it)."""
+    rate, momentum, decay = numbers.tolist()
+    step = (gradients + decay * weights.double()).to(weights.dtype)
+    if velocity is not None:
+        step = velocity.copy_(momentum * velocity.double() + step)
+    weights.copy_(weights - rate * step.double())

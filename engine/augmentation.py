@@ -29,7 +29,12 @@ class Augmentation:
 
     def __init__(self, config: AugmentationConfig, seed: int, device: torch.device) -> None:
         self._config, self._device = config, device
-        self._start = _signed(seed * 0xD1342543DE82EF95 + 1)
+        self._start = torch.zeros((), dtype=torch.int64, device=device)  # so that it may change between captured steps
+        self.begin(seed)
+
+    def begin(self, seed: int) -> None:
+        """Draw by this seed from now on."""
+        self._start.fill_(_signed(seed * 0xD1342543DE82EF95 + 1))
 
     def __call__(self, pictures: Tensor, positions: Tensor) -> Tensor:
         """New pictures [n, channels, height, width], laid out as these are, each by its position [n] in the stream."""
@@ -66,7 +71,7 @@ class Augmentation:
         return (random_bits(positions * _DRAWS + draw, self._start) * choices) >> _BITS
 
 
-def random_bits(counters: Tensor, start: int) -> Tensor:
+def random_bits(counters: Tensor, start: int | Tensor) -> Tensor:
     """24 random bits for each int64 counter [n]: SplitMix64's number of that index, from the state `start`."""
     mixed = counters * _GAMMA + start  # int64 wraps around, as the generator's arithmetic does
     for shift, factor in _MIX:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +21,15 @@ class Batches(Protocol):
 
     def get(self, indices: NDArray[np.int64]) -> Batch:
         """Inputs and targets of these samples."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A data set and where its batches come from; `lasting` where the same is had for every seed."""
+
+    data: DataSet
+    batches: Batches
+    lasting: bool = True
 
 
 class HostBatches:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +15,8 @@ from torch import Tensor
 from engine.phases import COMPUTE, Phases
 
 Body = Callable[[Tensor, Tensor, bool], None]
-Listed = Callable[[int], NDArray[np.int64]]
+Listed = Callable[[int, int], NDArray[np.int64]]
+Pool = Any  # of torch.cuda.graph_pool_handle
 _Part = tuple[str, torch.cuda.CUDAGraph]  # with its phase
 _WARM_UP_STEPS = 3  # libraries choose kernels and allocate on the first ones
 _LISTED = 1 << 20  # samples whose numbers lie ready on the GPU, in 16 MiB
@@ -24,23 +26,36 @@ class CapturedSteps:
     """Full steps of a rank, each the same kernels over the next samples.
 
     `body(samples, positions, combine)` queues a step over the samples of these numbers [local], at these positions
-    [local] of the run's stream, and must not wait for the GPU. `listed(step)` gives both, [2, local]. `state` is every
-    tensor that steps change besides what they compute anew: warming up takes real steps, and puts these back.
+    [local] of the run's stream, and must not wait for the GPU. `begin` says by `listed(first, end)` which these are for
+    each of these steps, [end - first, 2, local]. `state` is every tensor that steps change besides what they compute
+    anew: warming up takes real steps, and puts these back. `memory` is a pool that other recorded steps may have, too:
+    only one runs at a time, and none leaves anything there.
 
     A step is one graph, or where the body enters several of `phases` one graph for each, so that events between them
     tell their times: an event inside a graph has only the time of the last replay.
     """
 
     def __init__(
-        self, body: Body, listed: Listed, local: int, device: torch.device, state: Sequence[Tensor], phases: Phases
+        self,
+        body: Body,
+        local: int,
+        device: torch.device,
+        state: Sequence[Tensor],
+        phases: Phases,
+        memory: Pool | None = None,
     ) -> None:
-        self._body, self._numbers, self._state, self._device = body, listed, state, device
-        self._phases = phases
+        self._body, self._state, self._device = body, state, device
+        self._phases, self._memory = phases, memory
         self._rows = max(1, _LISTED // local)
         self._listed = torch.zeros((self._rows, 2, local), dtype=torch.int64, device=device)
         self._following = self._end = 0  # the next step to be run, and that which is listed no more
         self._next = torch.zeros(1, dtype=torch.int64, device=device)
         self._parts: dict[bool, list[_Part]] = {}
+
+    def begin(self, listed: Listed) -> None:
+        """Take the samples of another run from now on."""
+        self._numbers = listed
+        self._following = self._end = 0
 
     def capture(self, combines: Sequence[bool]) -> None:
         """Warm up on the first step's samples, then record a graph for steps that combine, or do not, as named."""
@@ -80,7 +95,7 @@ class CapturedSteps:
                     return
                 recording.close()
                 graph = torch.cuda.CUDAGraph()
-                memory = parts[0][1].pool() if parts else None  # parts follow each other and may share it
+                memory = parts[0][1].pool() if parts else self._memory  # parts follow each other and may share it
                 # Other threads, such as NCCL's watchdog, may ask the driver something meanwhile.
                 recording.enter_context(torch.cuda.graph(graph, memory, capture_error_mode="thread_local"))
                 parts.append((phase, graph))
@@ -96,8 +111,7 @@ class CapturedSteps:
         self._body(samples, positions, combine)
 
     def _list(self, first: int, end: int) -> None:
-        numbers = np.stack([self._numbers(step) for step in range(first, end)])
-        self._listed[: end - first].copy_(torch.from_numpy(numbers))
+        self._listed[: end - first].copy_(torch.from_numpy(self._numbers(first, end)))
         self._next.zero_()
         self._following, self._end = first, end
 

@@ -7,8 +7,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-_ALIGNMENT = 4  # elements: kernels read vectors of so many
-
 
 class FlatParameters:
     """The parameters that a module learns, in one buffer each for weights and gradients, of which they become views.
@@ -84,14 +82,6 @@ class FlatParameters:
         for number, parameter in enumerate(self._parameters):
             parameter.register_post_accumulate_grad_hook(hook(number))  # type: ignore[no-untyped-call]
 
-    def optimizable(self, pieces: int = 1) -> list[nn.Parameter]:
-        """All weights and gradients as so many parameters at most, about equal, for torch's optimisers."""
-        length = _rounded_up(-(-len(self) // pieces), _ALIGNMENT)
-        parameters = [nn.Parameter(piece) for piece in torch.split(self.weights, length)]
-        for parameter, gradient in zip(parameters, torch.split(self.gradients, length), strict=True):
-            parameter.grad = gradient
-        return parameters
-
     def on_device(self, name: str) -> Tensor:
         """ "weights" or "gradients" [count] where the module computes."""
         return self._named()[name]
@@ -112,10 +102,6 @@ class FlatParameters:
 
     def _named(self) -> dict[str, Tensor]:
         return {"weights": self.weights, "gradients": self.gradients}
-
-
-def _rounded_up(count: int, multiple: int) -> int:
-    return -(-count // multiple) * multiple
 
 
 def _memory_order(tensor: Tensor) -> list[int]:

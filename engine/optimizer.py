@@ -2,48 +2,78 @@
 
 from __future__ import annotations
 
+import math
+from typing import Protocol
+
 import torch
 from torch import Tensor
-from torch.optim import Optimizer
 
-from engine.config import TrainingConfig
+import cuda_ext
 from engine.flat import FlatParameters
 
-_PIECES = 48  # as many tensors as torch's fused kernel takes in one launch; each is a block's work at least
+
+class Optimizer(Protocol):
+    """What applies the gradients to the weights: an exchange calls it, and knows no more of it."""
+
+    def step(self) -> object:
+        """Apply the gradients in the flat buffer; on a GPU this waits for nothing."""
 
 
-def make_optimizer(config: TrainingConfig, flat: FlatParameters) -> Optimizer:
-    """SGD with momentum and weight decay, one kernel a step on a GPU.
+class Sgd:
+    """g' = g + decay * w; v = momentum * v + g'; w = w - rate * v: torch's SGD, without dampening.
 
-    The velocity begins as zeros, which gives what torch does in making it of the first gradient, and lets a captured
-    step be the first. On a GPU the rate lies there, so that it may change between captured steps.
+    The velocity v begins as zeros, which gives what torch does in making it of the first gradient, and lets a captured
+    step be the first. On a GPU the three numbers lie there, so that they may change between captured steps. It computes
+    as torch's fused kernel does, to the last bit, where the compiled operators have CUDA; on the CPU as torch's loop.
+    `torch.optim` is left out: to make one of its optimizers takes two seconds, in which it imports a compiler.
     """
-    on_gpu = flat.weights.device.type == "cuda"
-    parameters = flat.optimizable(_PIECES if on_gpu else 1)
-    rate = torch.tensor(config.learning_rate, device=flat.weights.device) if on_gpu else config.learning_rate
-    optimizer = torch.optim.SGD(
-        parameters,
-        lr=rate,
-        momentum=config.momentum,
-        weight_decay=config.weight_decay,
-        fused=True if on_gpu else None,
-    )
-    if config.momentum:
-        velocities = torch.split(torch.zeros_like(flat.weights), len(parameters[0]))
-        for parameter, velocity in zip(parameters, velocities, strict=True):
-            optimizer.state[parameter]["momentum_buffer"] = velocity
-    return optimizer
 
+    def __init__(self, flat: FlatParameters, *, momentum: bool, fused: bool = False) -> None:
+        self._weights, self._gradients = flat.weights, flat.gradients
+        self.velocity = torch.zeros_like(flat.weights) if momentum else None
+        self._on_gpu, self._fused = flat.weights.device.type == "cuda", fused
+        self._rate, self._momentum, self._decay = math.nan, 0.0, 0.0
+        self._numbers = torch.zeros(3, dtype=torch.float64, device=flat.weights.device)  # these three
 
-def velocities(optimizer: Optimizer) -> list[Tensor]:
-    """What the optimiser keeps from step to step."""
-    return [tensor for state in optimizer.state.values() for tensor in state.values()]
+    def begin(self, momentum: float, decay: float) -> None:
+        """Be as new, for a run of this momentum and weight decay, whose rate is to be set."""
+        self._rate, self._momentum, self._decay = math.nan, momentum, decay
+        self._numbers[1].fill_(momentum)
+        self._numbers[2].fill_(decay)
+        if self.velocity is not None:
+            self.velocity.zero_()
 
+    def set_rate(self, rate: float) -> None:
+        """The learning rate of the steps that follow; waits for nothing."""
+        if rate != self._rate:
+            self._rate = rate
+            self._numbers[0].fill_(rate)
 
-def set_rate(optimizer: Optimizer, rate: float) -> None:
-    """The learning rate of the steps that follow."""
-    (group,) = optimizer.param_groups
-    if isinstance(group["lr"], Tensor):
-        group["lr"].fill_(rate)
-    else:
-        group["lr"] = rate
+    def state(self) -> list[Tensor]:
+        """What is kept from step to step."""
+        return [] if self.velocity is None else [self.velocity]
+
+    def step(self) -> None:
+        """See `Optimizer.step`."""
+        if not self._on_gpu:
+            self._step_on_cpu()
+        elif self._fused:
+            cuda_ext.sgd_step_(self._weights, self._gradients, self.velocity, self._numbers)
+        else:
+            self._step_by_torch()
+
+    def _step_on_cpu(self) -> None:
+        gradient = self._gradients
+        if self._decay:
+            gradient = gradient.add(self._weights, alpha=self._decay)
+        if self.velocity is not None:
+            gradient = self.velocity.mul_(self._momentum).add_(gradient)
+        self._weights.add_(gradient, alpha=-self._rate)
+
+    def _step_by_torch(self) -> None:
+        """A pass for each of the three, by numbers on the GPU."""
+        rate, momentum, decay = self._numbers.to(self._weights.dtype)
+        gradient = torch.addcmul(self._gradients, self._weights, decay)
+        if self.velocity is not None:
+            gradient = torch.addcmul(gradient, self.velocity, momentum, out=self.velocity)
+        self._weights.addcmul_(gradient, rate, value=-1.0)

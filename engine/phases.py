@@ -106,6 +106,10 @@ class Phases:
         self._merged: dict[str, str] = {}
         self._cut: Callable[[str], None] | None = None
 
+    def clear(self) -> None:
+        """Begin to count anew."""
+        self.totals = {}
+
     def merge(self, names: Iterable[str], into: str) -> None:
         """Count these phases as one from now on."""
         self._merged |= dict.fromkeys(names, into)

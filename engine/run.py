@@ -1,9 +1,8 @@
-"""What a rank has for one trial: data, network, optimiser, exchange; and a step of it."""
+"""One trial on one rank: its steps, its evaluations, what it needs to be gone on with."""
 
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import time
 from typing import Any
@@ -12,105 +11,82 @@ import numpy as np
 import torch
 from mpi4py import MPI
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
-from engine.augmentation import Augmentation
-from engine.batches import Batches, HostBatches, ResidentBatches
-from engine.captured import CapturedSteps
+from engine.captured import Pool
 from engine.checkpoint import copy_into
-from engine.compiled import compiled
-from engine.config import TrainingConfig
-from engine.data import DataSet, load
+from engine.config import TrainingConfig, is_factory
+from engine.data import DataSet
 from engine.data.shards import Stream, share
-from engine.device import choose_device, describe
-from engine.errors import DataError
+from engine.device import describe
 from engine.evaluation import Evaluator, Quality, averaged
-from engine.exchange import chosen_method, make_exchange
-from engine.flat import FlatParameters
+from engine.kept import Kept
+from engine.learner import Learner, shape_of
 from engine.models import Task, build
-from engine.operators import check_operators, needs_operators
-from engine.optimizer import make_optimizer, set_rate, velocities
-from engine.phases import COMPUTE, STEP, Now, Phases, timeline_of
-from engine.precision import casting, choose_precision, set_products
+from engine.operators import needs_operators
+from engine.phases import COMPUTE, Now, Phases, timeline_of
+from engine.precision import choose_precision, set_products
 from engine.schedule import rate_of
 
-_WARM_UP_STEPS = 2
 _INITIAL = 1  # tells the draws of initial weights from those of later ones
 
 
 class Run:
-    """One trial on one rank, from its set-up to its last step. Collective over `comm`."""
+    """One trial on one rank, from its set-up to its last step. Collective over `comm`.
 
-    def __init__(self, config: TrainingConfig, comm: MPI.Comm, now: Now = time.perf_counter) -> None:
+    What an earlier trial has left in `kept` is used where it fits. The curve does not depend on it.
+    """
+
+    def __init__(
+        self, config: TrainingConfig, comm: MPI.Comm, now: Now = time.perf_counter, kept: Kept | None = None
+    ) -> None:
         self.config, self.comm = config, comm
-        self.device = choose_device(config.device, comm)
+        kept = kept or Kept(comm)
+        self.device = kept.device(config.device)
         self.precision = choose_precision(config.precision, self.device)
         set_products(self.precision)
         self._on_gpu = self.device.type == "cuda"
         if needs_operators(config):
-            check_operators(cuda=self._on_gpu)
+            kept.check_operators(cuda=self._on_gpu)
         torch.manual_seed(config.seed)  # before loading: a data set of the user's own may draw, and all ranks alike
-        data = load(config.data)
-        self.budget = config.budget(comm.size, len(data))
-        self._task = _build(config, data, comm.rank)
-        self._module = self._task.module.to(self.device)
-        _lay_out(self._module)
-        self.flat = FlatParameters(self._module)
-        self.phases = Phases(timeline_of(self.device, now), detailed=config.phases == "detailed", now=now)
-        self._optimizer = make_optimizer(config, self.flat)
-        self._rate = math.nan
-        self._method = chosen_method(config.exchange, comm, self.flat)
-        self.exchange = make_exchange(
-            self._method,
-            config.exchange.average,
-            comm,
-            self.flat,
-            self._optimizer,
-            self.phases,
-            overlap=config.exchange.overlap,
-        )
-        self.loss_sum = torch.zeros((), dtype=torch.float64, device=self.device)
-        if config.exchange.start == "shared":
-            self.exchange.start()
-        self._stream = Stream(len(data), config.seed, config.augmentation.instances)
+        loaded = kept.loaded(config.data, "train", self.device)
+        self.budget = config.budget(comm.size, len(loaded.data))
+        self._stream = Stream(len(loaded.data), config.seed, config.augmentation.instances)
         self._copies = config.augmentation.copies
-        self._augmentation = self._make_augmentation(data)
-        self._batches = self._on_device(data)
-        self._evaluator = self._make_evaluator() if config.evaluate_every else None
-        self._fast = compiled(self._module) if config.compile else self._module
-        self._captured = self._make_captured()
-        if self._captured and self.exchange.on_device and not self.phases.detailed:
-            self.phases.merge([COMPUTE, "all-reduce", "update"], STEP)  # a graph is not cut, and events cost time
+        task = _build(config, loaded.data, comm.rank)
+        has_full_steps = self.budget.full_steps > 0
+
+        def make(memory: Pool | None) -> Learner:
+            phases = Phases(timeline_of(self.device, now), detailed=config.phases == "detailed", now=now)
+            settings = (config, comm, self.device, self.precision, task, loaded, phases)
+            return Learner(*settings, has_full_steps=has_full_steps, memory=memory)
+
+        # A network of the user's own may hold more than its tensors show.
+        lasting = loaded.lasting and not is_factory(config.model)
+        shape = shape_of(config, has_full_steps=has_full_steps) if lasting else None
+        self._learner = kept.learner(shape, self.device, make)
+        self._learner.begin(config, task, self._listed)
+        self.flat, self.phases, self.exchange = self._learner.flat, self._learner.phases, self._learner.exchange
+        self.loss_sum = self._learner.loss_sum
+        self._evaluator = self._make_evaluator(kept) if config.evaluate_every else None
 
     def warm_up(self) -> None:
-        """Compute and exchange without learning, so that what is made on first use is made off the clock."""
-        buffers = [*self._module.buffers()]
-        kept = [buffer.clone() for buffer in buffers]
-        for _ in range(_WARM_UP_STEPS):
-            self._compute(0)
-            self.exchange.warm_up()
-        if self._captured:
-            every = self.config.exchange.every
-            self._captured.capture([True] if every == 1 else [True, False])
-        copy_into(buffers, kept)
+        """Have the learner warm, and the random state be what it is after that."""
+        self._learner.warm_up(*self._share_of(0), self._images_of(0))
         # What ranks draw for themselves, as dropout does, differs; and it does not depend on what warming up drew.
         torch.manual_seed(_drawn_seed(self.config.seed, self.comm.rank))
-        self.loss_sum.zero_()
 
     def step(self, step: int) -> None:
         """One step of all ranks; adds this rank's share of its loss, summed over images, to `loss_sum`."""
         self.phases.enter(COMPUTE)
-        rate = rate_of(self.config, step, self.budget.steps, self.comm.size)
-        if rate != self._rate:
-            set_rate(self._optimizer, rate)
-            self._rate = rate
-        combine = self.combines(step)
-        if self._captured and step < self.budget.full_steps:
-            self._captured.run(step, self.budget.full_steps, combine)
+        learner = self._learner
+        learner.optimizer.set_rate(rate_of(self.config, step, self.budget.steps, self.comm.size))
+        combine, is_full = self.combines(step), step < self.budget.full_steps
+        if learner.captured and is_full:
+            learner.captured.run(step, self.budget.full_steps, combine)
             if self.exchange.on_device:
                 return
         else:
-            self._compute(step)
+            learner.compute(*self._share_of(step), self._images_of(step), fast=is_full)
         self.exchange.step(combine)
 
     def combines(self, step: int) -> bool:
@@ -125,20 +101,20 @@ class Run:
         assert self._evaluator
         if self.comm.size == 1 or self.combines(step):
             return self._evaluator()
-        with averaged(self.flat, self._module, self.comm):
+        with averaged(self.flat, self._learner.module, self.comm):
             return self._evaluator()
 
     def state(self) -> dict[str, Any]:
         """What this rank needs to go on after a step: tensors of its own, by name."""
         random = {"cuda": torch.cuda.get_rng_state(self.device)} if self._on_gpu else {}
         return {
-            "tensors": [tensor.detach().clone() for tensor in self._tensors()],
+            "tensors": [tensor.detach().clone() for tensor in self._learner.state()],
             "random": {"cpu": torch.get_rng_state(), **random},
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Be as when `state` was taken."""
-        copy_into(self._tensors(), state["tensors"])
+        copy_into(self._learner.state(), state["tensors"])
         torch.set_rng_state(state["random"]["cpu"].cpu())
         if self._on_gpu:
             torch.cuda.set_rng_state(state["random"]["cuda"].cpu(), self.device)
@@ -151,7 +127,7 @@ class Run:
     def digest(self) -> str:
         """Tells apart runs whose checkpoints do not fit each other."""
         settings = self.config.model_dump_json(exclude={"checkpoint_every"})
-        lie = f"{len(self.flat)} {self.flat.orders} {len(velocities(self._optimizer))}"
+        lie = f"{len(self.flat)} {self.flat.orders} {len(self._learner.optimizer.state())}"
         return hashlib.sha256(f"{settings} {self.comm.size} {self.budget.images} {lie}".encode()).hexdigest()
 
     def effective(self) -> dict[str, Any]:
@@ -169,77 +145,31 @@ class Run:
             **self._curve_in_words(),
             "messages": self.exchange.staging,
             "precision": self.precision,
-            "captured": self._captured is not None,
+            "captured": self._learner.captured is not None,
         }
 
-    def _tensors(self) -> list[Tensor]:
-        return [self.flat.weights, *velocities(self._optimizer), *self._module.buffers()]
-
-    def _compute(self, step: int) -> None:
-        """Gradients of this rank's share of a step."""
-        positions = self._positions(step)
-        if not len(positions):
-            self.flat.gradients.zero_()
-            return
-        module = self._fast if step < self.budget.full_steps else self._module
-        inputs, targets = self._batches.get(self._stream.at(positions))
-        if self._augmentation:
-            inputs = self._augmentation(inputs, torch.from_numpy(positions).to(self.device))
-        self._learn(module, inputs, targets, self.budget.images_after(step) - self.budget.images_after(step - 1))
-
-    def _learn(self, module: nn.Module, inputs: Tensor, targets: Tensor, images: int) -> None:
-        """Gradients of a share of a step of `images` images, each of which is computed in so many copies.
-
-        The share's loss is scaled by ranks / copies of the step's images: the mean over ranks is then the gradient of
-        the mean loss over all of them, also where the shares are not equal. An image's loss is the mean of its copies'.
-        """
-        with casting(self.precision, self.device):
-            loss = self._task.loss_sum(module(inputs), targets)
-        self.flat.compute_gradients(loss, torch.full_like(loss, self.comm.size / (images * self._copies)))
-        self.loss_sum += loss.detach() if self._copies == 1 else loss.detach() / self._copies
-
-    def _positions(self, step: int) -> NDArray[np.int64]:
-        """Where in the run's stream of samples, or of their instances, this rank's share of a step lies."""
+    def _share_of(self, step: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Samples [n] of this rank's share of a step, and their places in the run's stream of samples or instances."""
         start, stop = self.budget.images_after(step - 1), self.budget.images_after(step)
         first, end = share(start, stop, self.comm.rank, self.comm.size)
-        return np.arange(first * self._copies, end * self._copies)
+        positions = np.arange(first * self._copies, end * self._copies)
+        return self._stream.at(positions), positions
 
-    def _on_device(self, data: DataSet) -> Batches:
-        return ResidentBatches(data, self.device) if self._on_gpu else HostBatches(data)
+    def _images_of(self, step: int) -> int:
+        """Images of a step of all ranks."""
+        return self.budget.images_after(step) - self.budget.images_after(step - 1)
 
-    def _make_augmentation(self, data: DataSet) -> Augmentation | None:
-        if not self.config.augmentation.changes_pictures:
-            return None
-        if not data.pictures:
-            raise DataError(f"trial.augmentation: is of pictures, and data {data.name} has none", "remove it")
-        return Augmentation(self.config.augmentation, self.config.seed, self.device)
+    def _listed(self, first: int, end: int) -> NDArray[np.int64]:
+        """Samples and positions of this rank's shares of full steps, [end - first, 2, local]."""
+        batch = self.budget.batch * self._copies
+        begin, stop = (edge * self._copies for edge in share(0, self.budget.batch, self.comm.rank, self.comm.size))
+        positions = np.arange(first * batch, end * batch).reshape(end - first, batch)
+        samples = self._stream.indices(first * batch, end * batch).reshape(end - first, batch)
+        return np.stack([samples[:, begin:stop], positions[:, begin:stop]], axis=1)
 
-    def _make_evaluator(self) -> Evaluator:
-        data = load(self.config.data, "test")
-        return Evaluator(self._task, self._on_device(data), len(data), self.comm, self.device, self.precision)
-
-    def _make_captured(self) -> CapturedSteps | None:
-        """Full steps on a GPU as a graph, with the exchange where that stays on the GPU."""
-        resident, batch = self._batches, self.budget.batch
-        local = len(range(*share(0, batch, self.comm.rank, self.comm.size))) * self._copies
-        if not isinstance(resident, ResidentBatches) or not self.budget.full_steps or batch < self.comm.size:
-            return None
-        if self.phases.detailed and self.exchange.overlapped:
-            return None  # a graph cannot be cut while buckets are on their way
-
-        def body(samples: Tensor, positions: Tensor, combine: bool) -> None:
-            inputs, targets = resident.select(samples)
-            if self._augmentation:
-                inputs = self._augmentation(inputs, positions)
-            self._learn(self._fast, inputs, targets, batch)
-            if self.exchange.on_device:
-                self.exchange.step(combine)
-
-        def listed(step: int) -> NDArray[np.int64]:
-            positions = self._positions(step)
-            return np.stack([self._stream.at(positions), positions])
-
-        return CapturedSteps(body, listed, local, self.device, [*self._tensors(), self.loss_sum], self.phases)
+    def _make_evaluator(self, kept: Kept) -> Evaluator:
+        test, learner = kept.loaded(self.config.data, "test", self.device), self._learner
+        return Evaluator(learner.task, test.batches, len(test.data), self.comm, self.device, self.precision)
 
     def _exchange_in_words(self) -> str:
         every = self.config.exchange.every
@@ -248,7 +178,7 @@ class Run:
         when = f" every {every} steps" if every > 1 else ""
         own = ", from initial weights of each rank's own" if self.config.exchange.start == "own" else ""
         how = ", overlapped with the backward pass" if self.exchange.overlapped else ""
-        return f"{self._method}, {self.config.exchange.average} averaged{when}{own}{how}"
+        return f"{self._learner.method}, {self.config.exchange.average} averaged{when}{own}{how}"
 
     def _curve_in_words(self) -> dict[str, str]:
         if self.comm.size == 1 or not self.config.exchange.weights_differ:
@@ -276,10 +206,3 @@ def _build(config: TrainingConfig, data: DataSet, rank: int) -> Task:
     task = build(config, data)
     torch.manual_seed(config.seed)
     return task
-
-
-def _lay_out(module: nn.Module) -> None:
-    """Have the weights of convolutions over pictures lie in memory as the pictures do: channels last."""
-    for parameter in module.parameters():
-        if parameter.dim() == 4:
-            parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 from mpi4py import MPI
 from torch import Tensor
 
@@ -16,6 +17,7 @@ from engine.checkpoint import Checkpoints, Moment
 from engine.clock import Clock
 from engine.config import TrainingConfig
 from engine.exchange import Meeting
+from engine.kept import Kept
 from engine.phases import COMPUTE, REPORT, WAIT, Now
 from engine.protocol import Ended, Evaluated, Point, Started
 from engine.run import Run
@@ -39,19 +41,22 @@ def train(
     stop_asked: Callable[[], bool] = lambda: False,
     checkpoints: Path | None = None,
     now: Now = time.perf_counter,
+    kept: Kept | None = None,
 ) -> None:
     """Train one trial to its end, its divergence, or the loss point after `stop_asked` turns true on rank 0.
 
     Collective over `comm`. `report` is called on rank 0 only. Where `config` asks for checkpoints they go to the folder
     `checkpoints`, and a trial that finds one there goes on from it: it reports again what had been reported until then.
-    `now` is the clock, in seconds. Raises DataError where the data cannot be had, and whatever torch or MPI raise: the
-    caller must then end the job, since other ranks wait.
+    `now` is the clock, in seconds. `kept` is what earlier trials of this gang have left, and gets what this one leaves;
+    its learners keep the clock that they were made with.
+
+    Raises DataError where the data cannot be had, and whatever torch or MPI raise: the caller must then end the job,
+    since other ranks wait.
     """
     begun = now()
-    run = Run(config, comm, now)
-    run.warm_up()
-    kept = Checkpoints(checkpoints, comm, run.digest()) if checkpoints and config.checkpoint_every else None
-    found = kept.load(run.device) if kept else None
+    run = _set_up(config, comm, now, kept or Kept(comm))
+    saved = Checkpoints(checkpoints, comm, run.digest()) if checkpoints and config.checkpoint_every else None
+    found = saved.load(run.device) if saved else None
     moment = Moment(0, 0.0)
     if found:
         moment, state = found
@@ -64,7 +69,20 @@ def train(
         report(Started(trial, now() - begun, {**run.effective(), **resumed}))
         for earlier in moment.reports:
             report(earlier)
-    _Loop(trial, run, report, stop_asked, kept, moment, now).to_the_end()
+    _Loop(trial, run, report, stop_asked, saved, moment, now).to_the_end()
+
+
+def _set_up(config: TrainingConfig, comm: MPI.Comm, now: Now, kept: Kept) -> Run:
+    """A run that is ready to step. One that finds the GPU full has what is kept for others go, and tries again."""
+    try:
+        run = Run(config, comm, now, kept)
+        run.warm_up()
+    except torch.OutOfMemoryError:
+        # Several ranks may stand at different collectives by now.
+        if comm.size > 1 or not kept.give_back():
+            raise
+        return _set_up(config, comm, now, kept)
+    return run
 
 
 class _Loop:

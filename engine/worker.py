@@ -12,6 +12,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
@@ -34,6 +35,9 @@ from engine.protocol import (
     encode,
 )
 from engine.shared_memory import mapped_segments, remove_segments
+
+if TYPE_CHECKING:
+    from engine.kept import Kept
 
 _HEARD_S = 0.3  # mpiexec passes last words on in its own time, and an abort may overtake them
 
@@ -64,33 +68,47 @@ def _serve(comm: MPI.Comm, events: EventWriter) -> None:
     # however these end. Open MPI opens its own when ranks first speak to each other, so they keep their names.
     remove_segments(segment for segment in mapped_segments([os.getpid()]) if segment.name.startswith("mpich_"))
     if comm.rank != 0:
+        serving = _Serving(comm, events)
         while isinstance(command := decode_command(broadcast_text(comm, None)), Train):
-            _train(command, comm, events)
+            serving.train(command)
         return
     assert pids is not None
     assert hosts is not None
     commands = CommandReader()
+    serving = _Serving(comm, events, commands)
     events.send(Ready(comm.size, pids, hosts, _versions()))
     for command in commands:
         assert isinstance(command, Train)
         broadcast_text(comm, encode(command))
-        _train(command, comm, events, commands)
+        serving.train(command)
     broadcast_text(comm, encode(Exit()))
 
 
-def _train(command: Train, comm: MPI.Comm, events: EventWriter, commands: CommandReader | None = None) -> None:
-    # Only now, so that a gang that cannot even import it says so for the trial it was given.
-    from engine.trainer import train
+class _Serving:
+    """Trains on one rank what rank 0, which alone has `commands`, was told; keeps what later trials can use."""
 
-    config = TrainingConfig.model_validate(command.config)
-    stop_asked = (lambda: commands.stop_asked(command.trial)) if commands else (lambda: False)
+    def __init__(self, comm: MPI.Comm, events: EventWriter, commands: CommandReader | None = None) -> None:
+        self._comm, self._events, self._commands = comm, events, commands
+        self._kept: Kept | None = None
 
-    def report(event: Started | Point | Evaluated | Ended) -> None:
-        if commands and isinstance(event, Ended):
-            commands.end_trial()
-        events.send(event)
+    def train(self, command: Train) -> None:
+        # Only now, so that a gang that cannot even import it says so for the trial it was given.
+        from engine.kept import Kept
+        from engine.trainer import train
 
-    train(command.trial, config, comm, report, stop_asked, Path(command.checkpoints) if command.checkpoints else None)
+        self._kept = self._kept or Kept(self._comm)
+        config = TrainingConfig.model_validate(command.config)
+        checkpoints = Path(command.checkpoints) if command.checkpoints else None
+
+        def stop_asked() -> bool:
+            return self._commands is not None and self._commands.stop_asked(command.trial)
+
+        train(command.trial, config, self._comm, self._report, stop_asked, checkpoints, kept=self._kept)
+
+    def _report(self, event: Started | Point | Evaluated | Ended) -> None:
+        if self._commands and isinstance(event, Ended):
+            self._commands.end_trial()
+        self._events.send(event)
 
 
 def _versions() -> dict[str, str]:

@@ -19,4 +19,5 @@ TORCH_LIBRARY(sweeper, m) {
   m.def("relu_avg_pool(Tensor x, Tensor bias, int size, int stride) -> Tensor");
   m.def(
       "relu_avg_pool_backward(Tensor grad, Tensor x, Tensor bias, int size, int stride) -> (Tensor, Tensor)");
+  m.def("sgd_step_(Tensor(a!) weights, Tensor gradients, Tensor(b!)? velocity, Tensor numbers) -> ()");
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mpi4py import MPI
-from torch.optim import Optimizer
 
 from engine.config import OVERLAPPING, ExchangeConfig, Overlap
 from engine.exchange.all_reduce import AllReduce, Averaged
@@ -18,6 +17,7 @@ from engine.exchange.parameter_server import GradientServer, WeightServer
 from engine.exchange.staging import Staging, cuda_aware
 from engine.exchange.sums import SumOverRanks, hierarchical_sum, mpi_sum, reduce_and_broadcast, ring_sum
 from engine.flat import FlatParameters
+from engine.optimizer import Optimizer
 from engine.phases import Phases
 
 __all__ = [

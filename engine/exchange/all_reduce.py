@@ -7,13 +7,13 @@ from typing import Literal
 
 from mpi4py import MPI
 from torch import Tensor
-from torch.optim import Optimizer
 
 from engine.exchange.buckets import Buckets, Sent
 from engine.exchange.meeting import Meeting
 from engine.exchange.staging import Staging
 from engine.exchange.sums import SumOverRanks
 from engine.flat import FlatParameters
+from engine.optimizer import Optimizer
 from engine.phases import Phases
 
 Averaged = Literal["gradients", "weights"]

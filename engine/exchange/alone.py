@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from torch.optim import Optimizer
-
+from engine.optimizer import Optimizer
 from engine.phases import Phases
 
 

@@ -8,12 +8,12 @@ import torch
 from mpi4py import MPI
 from torch import Tensor, distributed
 from torch._C._distributed_c10d import TCPStore
-from torch.optim import Optimizer
 
 from engine.exchange.all_reduce import Averaged, Averaging
 from engine.exchange.base import ExchangeError
 from engine.exchange.buckets import Sent
 from engine.flat import FlatParameters
+from engine.optimizer import Optimizer
 from engine.phases import WAIT, Phases
 
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import torch
 from mpi4py import MPI
 from torch import Tensor
-from torch.optim import Optimizer
 
 from engine.exchange.meeting import Meeting
 from engine.exchange.staging import Staging
 from engine.flat import FlatParameters
+from engine.optimizer import Optimizer
 from engine.phases import Phases
 
 SERVER = 0

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from engine.models.fully_connected import Fc, fully_connected
 from engine.models.picture_convolution import PictureConv2d
-from engine.operators import check_operators
+from engine.operators import use_operators
 
 MAPS = (32, 32, 64)
 HIDDEN = (64, 32)
@@ -52,7 +52,7 @@ class _PooledConv(PictureConv2d):
         super().__init__(inputs, maps, kernel_size=5, padding=2)
         self._pool = None
         if fc == "fused":
-            check_operators()
+            use_operators()
             from cuda_ext import relu_avg_pool
 
             self._pool = relu_avg_pool

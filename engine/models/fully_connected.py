@@ -8,7 +8,7 @@ from typing import Literal
 
 from torch import nn
 
-from engine.operators import check_operators
+from engine.operators import use_operators
 
 Fc = Literal["fused", "torch"]
 
@@ -22,7 +22,7 @@ def fully_connected(widths: Sequence[int], fc: Fc, dropout: float = 0.0) -> nn.S
         OperatorsError: "fused" is asked for, and the compiled operators are missing or stale.
     """
     if fc == "fused":
-        check_operators()
+        use_operators()
         from cuda_ext import FusedMLP
 
         if not dropout:

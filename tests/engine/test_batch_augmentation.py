@@ -12,9 +12,9 @@ from torch import Tensor
 
 from engine.config import TrainingConfig
 from engine.data import DataSet, load
+from engine.learner import Learner
 from engine.models import build
 from engine.protocol import Ended, Point, Started
-from engine.run import Run
 from engine.trainer import train
 from tests.engine.test_augmentation import splitmix
 
@@ -120,12 +120,12 @@ def test_any_number_of_instances_has_the_same_epochs() -> None:
 
 def test_every_image_computes_its_instances(monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[int] = []
-    learn = Run._learn
+    learn = Learner._learn
 
-    def watched(self: Run, module: Any, inputs: Tensor, targets: Tensor, images: int) -> None:
+    def watched(self: Learner, module: Any, inputs: Tensor, targets: Tensor, images: int) -> None:
         computed.append(len(inputs))
         learn(self, module, inputs, targets, images)
 
-    monkeypatch.setattr(Run, "_learn", watched)
+    monkeypatch.setattr(Learner, "_learn", watched)
     events_of({"instances": 8})
     assert computed[-3:] == [128, 128, 64]

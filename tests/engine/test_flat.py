@@ -9,6 +9,7 @@ from torch import nn
 
 from cuda_ext import FusedLinear
 from engine.flat import FlatParameters
+from engine.optimizer import Sgd
 
 
 def network() -> nn.Sequential:
@@ -42,11 +43,12 @@ def test_gradients_add_up_in_the_flat_buffer() -> None:
     assert np.array_equal(flat.on_host("gradients").numpy(), expected.numpy())
 
 
-@pytest.mark.parametrize("pieces", [1, 3, 1000])
-def test_an_optimiser_over_the_flat_parameters_is_one_over_all(pieces: int) -> None:
+def test_sgd_over_the_flat_parameters_is_torchs_over_all() -> None:
     module, plain = network(), network()
     flat = FlatParameters(module)
-    ours = torch.optim.SGD(flat.optimizable(pieces), lr=0.1, momentum=0.9, weight_decay=0.01)
+    ours = Sgd(flat, momentum=True)
+    ours.begin(0.9, 0.01)
+    ours.set_rate(0.1)
     theirs = torch.optim.SGD(plain.parameters(), lr=0.1, momentum=0.9, weight_decay=0.01)
     inputs = torch.linspace(-1, 1, 15).view(5, 3)
     for _ in range(3):

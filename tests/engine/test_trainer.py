@@ -204,7 +204,7 @@ def test_a_stop_at_the_last_point_comes_too_late() -> None:
 def test_warming_up_leaves_no_trace_in_the_curve(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {**PICTURES, "images": 64, "batch_size": 16}
     warm = [point.loss for point in run(settings)[1]]
-    monkeypatch.setattr("engine.run._WARM_UP_STEPS", 0)
+    monkeypatch.setattr("engine.learner._WARM_UP_STEPS", 0)
     assert [point.loss for point in run(settings)[1]] == warm
 
 

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
 
 from engine.evaluation import Evaluator
 from engine.exchange import Meeting, Staging
-from engine.optimizer import make_optimizer
-from engine.run import Run
+from engine.learner import Learner
+from engine.optimizer import Sgd
 
 COMPUTING, UPDATING, TAKING, GIVING, MEETING, REPORTING, EVALUATING = 3.0, 1.0, 0.5, 0.25, 2.0, 0.125, 700.0
 
@@ -23,18 +22,13 @@ class WorkingClock:
     def __init__(self, patches: pytest.MonkeyPatch) -> None:
         self._seconds = 0.0
         self._patches = patches
-        self._takes(Run, "_learn", COMPUTING)
+        self._takes(Learner, "_learn", COMPUTING)
         self._takes(Staging, "take", TAKING)
         self._takes(Staging, "give", GIVING)
         patches.setattr(Meeting, "__call__", self._met(Meeting.__call__))
         self._takes(Evaluator, "__call__", EVALUATING)
 
-        def made(*given: Any) -> torch.optim.Optimizer:
-            optimizer = make_optimizer(*given)
-            optimizer.step = self.taking(UPDATING, optimizer.step)  # type: ignore[method-assign]
-            return optimizer
-
-        patches.setattr("engine.run.make_optimizer", made)
+        self._takes(Sgd, "step", UPDATING)
 
     def now(self) -> float:
         """The seconds."""

@@ -39,6 +39,7 @@ from engine.exchange import (
 from engine.exchange.all_reduce import Averaged
 from engine.exchange.buckets import Buckets
 from engine.flat import FlatParameters
+from engine.optimizer import Sgd
 from engine.phases import Phases
 
 pytestmark = pytest.mark.parallel
@@ -106,6 +107,13 @@ def make_rank(request: pytest.FixtureRequest, comm: MPI.Comm) -> MakeRank:
     return functools.partial(rank_of, request.param, comm)
 
 
+def sgd(flat: FlatParameters, momentum: float = 0.0, weight_decay: float = 0.0) -> Sgd:
+    made = Sgd(flat, momentum=momentum > 0)
+    made.begin(momentum, weight_decay)
+    made.set_rate(RATE)
+    return made
+
+
 def rank_of(
     case: Case,
     comm: MPI.Comm,
@@ -116,7 +124,7 @@ def rank_of(
 ) -> Rank:
     module, phases = network(seed), Phases(detailed=detailed)
     flat = FlatParameters(module)
-    optimizer = torch.optim.SGD(flat.optimizable(), lr=RATE, momentum=momentum, weight_decay=weight_decay)
+    optimizer = sgd(flat, momentum, weight_decay)
     settings: dict[str, Any] = {"overlap": case.overlap, "bucket_bytes": BUCKET_BYTES, "direct": case.direct}
     exchange = make_exchange(case.method, case.average, comm, flat, optimizer, phases, **settings)
     assert exchange.overlapped == (case.overlap == "on" and comm.size > 1)
@@ -347,7 +355,7 @@ def test_nccls_exchange_is_right_over_another_library(monkeypatch: pytest.Monkey
 )
 def test_overlapping_is_refused_where_it_cannot_be(method: str, average: Averaged, told: str) -> None:
     flat = FlatParameters(network())
-    optimizer = torch.optim.SGD(flat.optimizable(), lr=RATE)
+    optimizer = sgd(flat)
     with pytest.raises(ExchangeError, match=f"trial.exchange.overlap: is on, and {told}"):
         make_exchange(method, average, MPI.COMM_WORLD, flat, optimizer, Phases(), overlap="on")
 
@@ -357,14 +365,14 @@ def test_overlapping_is_refused_where_it_cannot_be(method: str, average: Average
 def test_auto_overlaps_more_than_one_bucket(comm: MPI.Comm, bucket_bytes: int, expected: bool) -> None:
     for method in METHODS:
         flat = FlatParameters(network())
-        optimizer = torch.optim.SGD(flat.optimizable(), lr=RATE)
+        optimizer = sgd(flat)
         made = make_exchange(method, "gradients", comm, flat, optimizer, Phases(), bucket_bytes=bucket_bytes)
         assert made.overlapped == (expected and method == "all-reduce" and comm.size > 1)
 
 
 def test_what_stays_on_the_device_may_be_captured() -> None:
     flat = FlatParameters(network())
-    optimizer = torch.optim.SGD(flat.optimizable(), lr=RATE)
+    optimizer = sgd(flat)
     for comm in (MPI.COMM_SELF, MPI.COMM_WORLD):
         made = make_exchange("all-reduce", "gradients", comm, flat, optimizer, Phases())
         assert (made.on_device, made.staging) == ((True, "none") if comm.size == 1 else (False, "host"))
@@ -378,6 +386,6 @@ def test_auto_is_the_all_reduce_on_cpus(comm: MPI.Comm) -> None:
 @on_all_ranks
 def test_nccl_is_refused_on_cpus(comm: MPI.Comm) -> None:
     flat = FlatParameters(network())
-    optimizer = torch.optim.SGD(flat.optimizable(), lr=RATE)
+    optimizer = sgd(flat)
     with pytest.raises(ExchangeError, match="nccl needs a GPU for every rank, and they compute on CPUs"):
         make_exchange("nccl", "gradients", comm, flat, optimizer, Phases())

@@ -281,11 +281,11 @@ def test_all_ranks_learn_the_same_data_though_loading_draws(start: str) -> None:
     config = TrainingConfig.model_validate({**settings, "evaluate_every": 16, "exchange": exchange})
     run = Run(config, WORLD)
     evaluator = run._evaluator
-    assert isinstance(run._batches, HostBatches)
+    assert isinstance(run._learner._loaded.batches, HostBatches)
     assert evaluator
     assert isinstance(evaluator._batches, HostBatches)
     everything = np.arange(SAMPLES)
-    for batches in (run._batches, evaluator._batches):
+    for batches in (run._learner._loaded.batches, evaluator._batches):
         assert len(set(WORLD.allgather(batches.get(everything)[0].numpy().tobytes()))) == 1
     weights = WORLD.allgather(run.flat.weights.numpy().tobytes())
     assert len(set(weights)) == (WORLD.size if start == "own" else 1)

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from cuda_ext import FusedLinear, artifact
+from cuda_ext.load import load_operators
 from engine.config import MODELS, TrainingConfig
 from engine.data import DataSet, load
 from engine.factories import FactoryError
@@ -264,6 +265,7 @@ def test_fully_connected_layers_begin_and_compute_alike_by_either_operators() ->
 
 def test_fused_layers_are_refused_where_the_operators_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artifact, "problem", lambda: "the compiled operators are missing")
+    monkeypatch.setattr("cuda_ext.load.load_operators", load_operators.__wrapped__)
     with pytest.raises(OperatorsError) as refused:
         build(TrainingConfig(), pictures(3, 32))
     assert str(refused.value) == (

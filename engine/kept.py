@@ -1,0 +1,128 @@
+"""What a gang keeps from trial to trial: data sets, and learners by their shape. All of it may go at any time."""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections.abc import Callable, Hashable
+
+import numpy as np
+import torch
+from mpi4py import MPI
+
+from engine.batches import HostBatches, Loaded, ResidentBatches
+from engine.captured import Pool
+from engine.config import is_factory
+from engine.data import DataSet, load
+from engine.device import choose_device
+from engine.learner import Learner
+from engine.operators import check_operators
+
+_SHARE_OF_GPU = 8  # what is kept for later trials may take one part of so many of a GPU's memory
+_SHARE_FREE = 4  # and leaves one part of so many free, whoever has the rest
+_MOST_ON_HOST = 1 << 28  # bytes of weights of idle learners on a CPU, a rank
+
+
+class Kept:
+    """The data sets and learners of one rank, least recently used first. Collective over `comm`.
+
+    Ranks keep and give up the same: whether memory is short on any of them is agreed on.
+    """
+
+    def __init__(self, comm: MPI.Comm) -> None:
+        self._comm = comm
+        self._devices: dict[str, torch.device] = {}
+        self._checked: set[bool] = set()
+        self._loaded: dict[tuple[str, str, torch.device], Loaded] = {}
+        self._learners: dict[Hashable, Learner] = {}
+        self._memory: Pool | None = None
+
+    def device(self, wanted: str) -> torch.device:
+        """`choose_device` for this rank, asked once."""
+        if wanted not in self._devices:
+            self._devices[wanted] = choose_device(wanted, self._comm)
+        return self._devices[wanted]
+
+    def check_operators(self, *, cuda: bool) -> None:
+        """`engine.operators.check_operators`, asked once: it reads all sources."""
+        if cuda not in self._checked:
+            check_operators(cuda=cuda)
+            self._checked.add(cuda)
+
+    def loaded(self, name: str, split: str, device: torch.device) -> Loaded:
+        """A split of a data set, its batches on `device`; kept unless it is of the user's own and drawn anew each time.
+
+        Raises what `engine.data.load` raises.
+        """
+        key = (name, split, device)
+        found = self._loaded.get(key)
+        if found is None:
+            before = _random_states() if is_factory(name) else None
+            data = load(name, split)
+            lasting = before is None or before == _random_states()
+            found = Loaded(data, _batches(data, device), lasting)
+            if lasting:
+                self._loaded[key] = found
+        return found
+
+    def learner(self, shape: Hashable | None, device: torch.device, make: Callable[[Pool | None], Learner]) -> Learner:
+        """The learner of a shape, made where there is none; one of no shape is made anew each time.
+
+        Before one is made, others go for as long as too little memory is free.
+        """
+        found = self._learners.pop(shape, None)
+        if found is None:
+            self._make_room(device)
+            if device.type == "cuda" and self._memory is None:
+                self._memory = torch.cuda.graph_pool_handle()
+            found = make(self._memory)
+            if found.config.compile:
+                self._forget_compiled()
+        if shape is not None:
+            self._learners[shape] = found
+        return found
+
+    def give_back(self) -> bool:
+        """Forget all; whether there was anything. Not collective: for one rank alone, whose memory is full."""
+        held = bool(self._learners or self._loaded)
+        self._learners.clear()
+        self._loaded.clear()
+        self._memory = None
+        _collect()
+        return held
+
+    def _make_room(self, device: torch.device) -> None:
+        while self._learners and self._comm.allreduce(self._is_short(device), MPI.LOR):
+            del self._learners[next(iter(self._learners))]
+            if not self._learners:
+                self._memory = None
+            _collect()
+
+    def _is_short(self, device: torch.device) -> bool:
+        if device.type != "cuda":
+            return sum(4 * len(learner.flat) for learner in self._learners.values()) > _MOST_ON_HOST
+        torch.cuda.empty_cache()
+        free, total = torch.cuda.mem_get_info(device)
+        return torch.cuda.memory_reserved(device) > total // _SHARE_OF_GPU or free < total // _SHARE_FREE
+
+    def _forget_compiled(self) -> None:
+        """A new compiled network has had the compiler forget those before; recorded steps do not need it any more."""
+        for shape, learner in [*self._learners.items()]:
+            if learner.config.compile and not learner.captured:
+                del self._learners[shape]
+
+
+def _batches(data: DataSet, device: torch.device) -> HostBatches | ResidentBatches:
+    return ResidentBatches(data, device) if device.type == "cuda" else HostBatches(data)
+
+
+def _random_states() -> tuple[object, ...]:
+    """Where the generators stand from which a user's program may draw."""
+    numpys = np.random.get_state(legacy=False)
+    return torch.get_rng_state().numpy().tobytes(), str(numpys), numpys["state"]["key"].tobytes(), random.getstate()
+
+
+def _collect() -> None:
+    gc.collect()  # learners and their recorded steps know each other
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.empty_cache()
