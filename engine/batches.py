@@ -55,10 +55,9 @@ class ResidentBatches:
 
     def __init__(self, data: DataSet, device: torch.device) -> None:
         self._device = device
-        inputs = torch.from_numpy(data.inputs)
+        self._inputs = torch.from_numpy(data.inputs).to(device)
         if data.std:
-            inputs = inputs.to(memory_format=torch.channels_last)
-        self._inputs = inputs.to(device)
+            self._inputs = self._inputs.to(memory_format=torch.channels_last)  # there: a core would take 0.3 s for it
         self._targets = torch.from_numpy(data.targets).to(device)
         self._normalise = _Normalise(data, device) if data.std else None
         bytes_as_float = self._inputs.numel() * torch.float32.itemsize

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -52,15 +53,16 @@ class FlatParameters:
 
         Those of parameters that the loss does not depend on become zero.
         """
+        scaled: Tensor = _Scaled.apply(loss, scale)  # type: ignore[no-untyped-call]
         if not self._watched:
-            computed = torch.autograd.grad(loss, self._parameters, grad_outputs=scale, materialize_grads=True)
+            computed = torch.autograd.grad(scaled, self._parameters, materialize_grads=True)
             lying = (gradient.permute(order) for gradient, order in zip(computed, self.orders, strict=True))
             torch.cat([gradient.reshape(-1) for gradient in lying], out=self.gradients)
             return
         self.gradients.zero_()
         self._computing = True
         try:
-            torch.autograd.backward(loss, scale)
+            torch.autograd.backward(scaled)
         finally:
             self._computing = False
 
@@ -102,6 +104,24 @@ class FlatParameters:
 
     def _named(self) -> dict[str, Tensor]:
         return {"weights": self.weights, "gradients": self.gradients}
+
+
+class _Scaled(torch.autograd.Function):
+    """A scalar whose own gradient, which is one, becomes `scale`.
+
+    As `grad_outputs` would have it, for which torch imports a package for algebra: half a second and more.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, loss: Tensor, scale: Tensor) -> Tensor:
+        ctx.save_for_backward(scale)
+        return loss.view_as(loss)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, _: Tensor) -> tuple[Tensor, None]:
+        (scale,) = ctx.saved_tensors
+        return scale, None
 
 
 def _memory_order(tensor: Tensor) -> list[int]:
