@@ -45,7 +45,7 @@ class CommandReader:
         threading.Thread(target=self._read, name="commands", daemon=True).start()
 
     def __iter__(self) -> Iterator[Command]:
-        """Train commands one after another, sleeping in between, until an exit or the supervisor's end."""
+        """Commands to train or prepare, one by one, sleeping in between, until an exit or the supervisor's end."""
         while not isinstance(command := self._commands.get(), Exit):
             if not self._begin():
                 return

@@ -31,6 +31,14 @@ class Train:
 
 
 @dataclass(frozen=True)
+class Prepare:
+    """Have ready what a trial of this `config` will need, as in `Train`; nothing is told of it."""
+
+    kind: ClassVar[str] = "prepare"
+    config: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Stop:
     """Stop the running trial at its next loss point; ignored when another trial, or none, is running."""
 
@@ -130,10 +138,10 @@ class Failed:
     remedy: str = ""
 
 
-Command: TypeAlias = Train | Stop | Exit
+Command: TypeAlias = Train | Prepare | Stop | Exit
 Event: TypeAlias = Ready | Started | Point | Evaluated | Ended | Failed
 Message: TypeAlias = Command | Event
-_COMMANDS: dict[str, type[Command]] = {c.kind: c for c in (Train, Stop, Exit)}
+_COMMANDS: dict[str, type[Command]] = {c.kind: c for c in (Train, Prepare, Stop, Exit)}
 # What a line that is no message makes its decoding raise.
 _MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 _EVENTS: dict[str, type[Event]] = {e.kind: e for e in (Ready, Started, Point, Evaluated, Ended, Failed)}

@@ -54,7 +54,7 @@ def train(
     since other ranks wait.
     """
     begun = now()
-    run = _set_up(config, comm, now, kept or Kept(comm))
+    run = set_up(config, comm, kept or Kept(comm), now)
     saved = Checkpoints(checkpoints, comm, run.digest()) if checkpoints and config.checkpoint_every else None
     found = saved.load(run.device) if saved else None
     moment = Moment(0, 0.0)
@@ -72,8 +72,11 @@ def train(
     _Loop(trial, run, report, stop_asked, saved, moment, now).to_the_end()
 
 
-def _set_up(config: TrainingConfig, comm: MPI.Comm, now: Now, kept: Kept) -> Run:
-    """A run that is ready to step. One that finds the GPU full has what is kept for others go, and tries again."""
+def set_up(config: TrainingConfig, comm: MPI.Comm, kept: Kept, now: Now = time.perf_counter) -> Run:
+    """A run that is ready to step. Collective over `comm`; raises as `train` does.
+
+    One that finds the GPU full has what is kept for others go, and tries again.
+    """
     try:
         run = Run(config, comm, now, kept)
         run.warm_up()
@@ -81,7 +84,7 @@ def _set_up(config: TrainingConfig, comm: MPI.Comm, now: Now, kept: Kept) -> Run
         # Several ranks may stand at different collectives by now.
         if comm.size > 1 or not kept.give_back():
             raise
-        return _set_up(config, comm, now, kept)
+        return set_up(config, comm, kept, now)
     return run
 
 

@@ -24,10 +24,12 @@ from engine.parent import die_with_parent
 from engine.protocol import (
     LAST_WORDS,
     STACKS_SIGNAL,
+    Command,
     Ended,
     Evaluated,
     Exit,
     Point,
+    Prepare,
     Ready,
     Started,
     Train,
@@ -43,7 +45,7 @@ _HEARD_S = 0.3  # mpiexec passes last words on in its own time, and an abort may
 
 
 def main() -> None:
-    """Serve trials until an exit, or the end of rank 0's standard input."""
+    """Serve trials until an exit, or the end of rank 0's standard input; then leave at once."""
     comm = MPI.COMM_WORLD
     die_with_parent()
     faulthandler.register(STACKS_SIGNAL)
@@ -58,6 +60,10 @@ def main() -> None:
         _say_last_words(comm.rank)
         time.sleep(_HEARD_S)
         comm.Abort(1)  # the other ranks wait in a collective and would do so for ever
+    # What Python and torch tidy up at their end takes up to two seconds, in which the next gang waits for the seats.
+    MPI.Finalize()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _serve(comm: MPI.Comm, events: EventWriter) -> None:
@@ -69,8 +75,8 @@ def _serve(comm: MPI.Comm, events: EventWriter) -> None:
     remove_segments(segment for segment in mapped_segments([os.getpid()]) if segment.name.startswith("mpich_"))
     if comm.rank != 0:
         serving = _Serving(comm, events)
-        while isinstance(command := decode_command(broadcast_text(comm, None)), Train):
-            serving.train(command)
+        while not isinstance(command := decode_command(broadcast_text(comm, None)), Exit):
+            serving.do(command)
         return
     assert pids is not None
     assert hosts is not None
@@ -78,9 +84,8 @@ def _serve(comm: MPI.Comm, events: EventWriter) -> None:
     serving = _Serving(comm, events, commands)
     events.send(Ready(comm.size, pids, hosts, _versions()))
     for command in commands:
-        assert isinstance(command, Train)
         broadcast_text(comm, encode(command))
-        serving.train(command)
+        serving.do(command)
     broadcast_text(comm, encode(Exit()))
 
 
@@ -91,19 +96,27 @@ class _Serving:
         self._comm, self._events, self._commands = comm, events, commands
         self._kept: Kept | None = None
 
-    def train(self, command: Train) -> None:
+    def do(self, command: Command) -> None:
         # Only now, so that a gang that cannot even import it says so for the trial it was given.
         from engine.kept import Kept
-        from engine.trainer import train
+        from engine.trainer import set_up
 
         self._kept = self._kept or Kept(self._comm)
+        if isinstance(command, Prepare):
+            set_up(TrainingConfig.model_validate(command.config), self._comm, self._kept)
+        elif isinstance(command, Train):
+            self._train(command, self._kept)
+
+    def _train(self, command: Train, kept: Kept) -> None:
+        from engine.trainer import train
+
         config = TrainingConfig.model_validate(command.config)
         checkpoints = Path(command.checkpoints) if command.checkpoints else None
 
         def stop_asked() -> bool:
             return self._commands is not None and self._commands.stop_asked(command.trial)
 
-        train(command.trial, config, self._comm, self._report, stop_asked, checkpoints, kept=self._kept)
+        train(command.trial, config, self._comm, self._report, stop_asked, checkpoints, kept=kept)
 
     def _report(self, event: Started | Point | Evaluated | Ended) -> None:
         if self._commands and isinstance(event, Ended):

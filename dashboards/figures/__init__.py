@@ -22,6 +22,7 @@ _FOLDERS = (  # in the order of a sweep's page
     "phases",
     "operations",
     "scaling",
+    "timeline",
     "comparison",
 )
 

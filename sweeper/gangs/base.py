@@ -46,6 +46,11 @@ class Job:
         return "command" in self.config
 
     @property
+    def shape(self) -> tuple[int, int, int]:
+        """Workers, and the cores and GPUs of each: gangs of a shape serve the same jobs."""
+        return self.workers, self.cpus_per_worker, self.gpus_per_worker
+
+    @property
     def need(self) -> Seats:
         """What the gang for this job takes."""
         return (
@@ -85,6 +90,12 @@ class Executor(Protocol):
 
     def start(self, job: Job) -> None:
         """Begin a job, on a gang of its own or an idle one of the same shape."""
+
+    def prepare(self, job: Job) -> None:
+        """A job like this one will come when others have ended: its gang may come up beside them, where it has room.
+
+        It is a hint, to which nothing is answered; any number of them may come, and of jobs that never do.
+        """
 
     def events(self, timeout_s: float) -> Sequence[JobEvent]:
         """What has happened since the last call; waits up to `timeout_s` for the first event."""

@@ -43,10 +43,14 @@ class GangPool(Generic[G]):
         """Whether nothing opens or stays any more."""
         return self._closed
 
+    def serves(self, job: Job) -> bool:
+        """Whether a gang of the job's shape is there, or waits to be opened."""
+        return any(other.shape == job.shape for other in (*self._opened_for.values(), *self._waiting.values()))
+
     def take_idle(self, job: Job) -> G | None:
         """The idle gang of the job's shape that serves it from now on, if there is one."""
         for gang in self._idle:
-            if not job.is_command and _shape(self._opened_for[gang]) == _shape(job):
+            if not job.is_command and self._opened_for[gang].shape == job.shape:
                 self._idle.remove(gang)
                 self._busy[job.trial_id] = gang
                 return gang
@@ -128,7 +132,3 @@ class GangPool(Generic[G]):
         self._ledger.release(gang)
         self._leaving.add(gang)
         return gang
-
-
-def _shape(job: Job) -> tuple[int, int, int]:
-    return job.workers, job.cpus_per_worker, job.gpus_per_worker

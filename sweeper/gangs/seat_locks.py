@@ -81,8 +81,10 @@ class SeatLocks:
         gpus = local_gpus()
         return cls(cores if usable_cpus() >= len(cores) else [], gpus, gpu_uuids(gpus))
 
-    def take(self, need: Seats, *, share: bool = False) -> TakenSeats | None:
+    def take(self, need: Seats, *, share: bool = False, first: Sequence[str] = ()) -> TakenSeats | None:
         """Seats for a gang; None where others of this machine have too many of them now, unless it may `share` them.
+
+        GPUs that are named `first` are preferred.
 
         Where this process itself has given out as much as there is, a gang shares as well. It then has no cores, sits
         anywhere, and has the first GPUs, whoever else has them. So too, but for the word of it, where nothing can be
@@ -90,7 +92,7 @@ class SeatLocks:
         """
         with self._lock:
             cores = self._acquire([self._key(core) for core in self._cores], need.cpus)
-            gpus = self._acquire([self._key(gpu) for gpu in self._gpus or ()], need.gpus)
+            gpus = self._acquire([self._key(gpu) for gpu in self._preferring(first)], need.gpus)
             locked = (*cores.keys, *gpus.keys)
             if (cores.others or gpus.others) and not share:
                 self._release(locked)
@@ -102,6 +104,19 @@ class SeatLocks:
             names = tuple([gpu for gpu in self._gpus if self._key(gpu) in locked] or self._gpus[: need.gpus])
         visits = self._visit(names or ()) if shared else ()
         return TakenSeats(numbers, names, locked, shared, visits, guest=cores.others or gpus.others)
+
+    def held_gpus(self) -> list[str]:
+        """The GPUs that gangs of this process have, by name."""
+        with self._lock:
+            return [gpu for gpu in self._gpus or () if self._key(gpu) in self._locks]
+
+    def held_cores(self) -> int:
+        """How many cores gangs of this process have."""
+        with self._lock:
+            return sum(self._key(core) in self._locks for core in self._cores)
+
+    def _preferring(self, first: Sequence[str]) -> list[str]:
+        return sorted(self._gpus or (), key=lambda gpu: gpu not in first)
 
     def give_back(self, taken: TakenSeats) -> None:
         """What was taken."""

@@ -66,6 +66,10 @@ class StreamingExecutor(ABC):
     def open_gang(self, job: Job) -> GangHandle:
         """A new gang for jobs of this shape; called in the job's thread."""
 
+    def preferred_gpus(self, job: Job) -> Sequence[str]:  # noqa: ARG002 - for those who open gangs ahead
+        """The GPUs by name that a gang for this job would best have."""
+        return ()
+
     @property
     def takes_seats(self) -> bool:
         """Whether a gang has its seats before it is opened; if not, somebody else gives them out while it opens."""
@@ -77,6 +81,9 @@ class StreamingExecutor(ABC):
         thread = threading.Thread(target=self._serve, args=(job,), name=f"gang {job.trial_id}", daemon=True)
         self._threads = [*(t for t in self._threads if t.is_alive()), thread]
         thread.start()
+
+    def prepare(self, job: Job) -> None:  # noqa: B027 - a hint that may be passed over
+        """See `Executor.prepare`: here gangs come up when they have their seats."""
 
     def events(self, timeout_s: float) -> Sequence[JobEvent]:
         """All events that have come, waiting for the first."""
@@ -127,6 +134,11 @@ class StreamingExecutor(ABC):
             thread.join()
         for thread in self._threads:
             thread.join(_JOIN_S)
+
+    def serves(self, job: Job) -> bool:
+        """Whether a gang of the job's shape is there, or waits to be opened."""
+        with self._changed:
+            return self._gangs.closed or self._gangs.serves(job)
 
     def _serve(self, job: Job) -> None:
         try:
@@ -218,7 +230,7 @@ class StreamingExecutor(ABC):
                 if not self._gangs.is_wanted(job.trial_id):
                     return None
                 leaving = self._gangs.leaving
-            taken = self._locks.take(job.need, share=self._share)
+            taken = self._locks.take(job.need, share=self._share, first=self.preferred_gpus(job))
             if taken is not None:
                 if not (taken.shared and leaving):
                     return taken

@@ -85,6 +85,7 @@ class Scheduler:
         self._looked_at = -math.inf
         self._running: dict[str, Running] = {}
         self._seats_freed = self._may_propose = True
+        self._has_started = False  # trials, since the next gang was last thought of
 
     def run(self, sweep_id: str) -> None:
         """Run all pending trials, in the order of the plan as far as seats allow.
@@ -146,6 +147,7 @@ class Scheduler:
                 waiting = self._start_or_propose(sweep_id, waiting)
                 if waiting and not self._running:
                     self._admission.check(waiting, self._launch_failures)
+            self._prepare_next(waiting)
             # Only now: the next trials train while the ends of those before are written.
             self._record_ends()
             self._hear()
@@ -205,6 +207,16 @@ class Scheduler:
         while not waiting and (waiting := self._propose(sweep_id)):
             waiting = self._start_those_that_fit(waiting)
         return waiting
+
+    def _prepare_next(self, waiting: Sequence[TrialRecord]) -> None:
+        """Have the gang come up that the first of those who wait for another one will need."""
+        if not self._has_started:
+            return
+        self._has_started = False
+        at_work = {shape_of(running.trial) for running in self._running.values()}
+        trial = next((one for one in waiting if shape_of(one) not in at_work), None)
+        if trial and not self._launch_failures.set_aside(trial.workers):
+            self._executor.prepare(job_for(trial, self._admission.need(trial), self._limits))
 
     def _in_order(self, waiting: list[TrialRecord]) -> tuple[list[TrialRecord], list[TrialRecord]]:
         """Those that may start, and those that are not to yet; what need not run is ended."""
@@ -272,6 +284,7 @@ class Scheduler:
             scheduler_id=self._scheduler_id,
             oversubscribed=shared,
         )
+        self._has_started = True
         self._running[trial.id] = Running(claimed, written_at=self._clock())
         self._admission.begin(claimed)
         self._observer.trial_started(claimed)

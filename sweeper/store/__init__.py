@@ -3,6 +3,7 @@
 from sweeper.store.connection import is_missing
 from sweeper.store.records import (
     AttemptRecord,
+    AttemptSpan,
     EvaluationRecord,
     GangRecord,
     SchedulerRecord,
@@ -17,6 +18,7 @@ from sweeper.store.store import Store, open_store, read_store
 
 __all__ = [
     "AttemptRecord",
+    "AttemptSpan",
     "EvaluationRecord",
     "GangRecord",
     "SchedulerRecord",

@@ -15,7 +15,7 @@ from sweeper.errors import LostTrialError
 from sweeper.plan.trial import KEPT, TrialState, predecessors, replaces
 from sweeper.ranking.curve import CurveSummary, LossPoint
 from sweeper.store import rows, statements, tables
-from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, Settled
+from sweeper.store.records import AttemptRecord, AttemptSpan, EvaluationRecord, GangRecord, Settled
 from sweeper.store.transactions import Transactions
 
 _AT_ONCE = 500  # values in one statement; SQLite takes a limited number
@@ -266,6 +266,10 @@ class Attempts:
         """The gangs of a sweep, first to last."""
         query = select(tables.gang).where(tables.gang.c.sweep_id == sweep_id).order_by(tables.gang.c.started_at)
         return [rows.gang_record(row) for row in self._all(query)]
+
+    def spans(self, sweep_id: str) -> list[AttemptSpan]:
+        """What the time of each attempt went into that had a gang, first to last."""
+        return [AttemptSpan(**row) for row in self._all(statements.attempt_spans_of(sweep_id))]
 
     def seconds(self, sweep_id: str) -> dict[str, float]:
         """Seconds that the attempts at each trial held their seats together, those that run up to now.

@@ -216,6 +216,27 @@ class AttemptRecord:
 
 
 @dataclass(frozen=True)
+class AttemptSpan:
+    """When an attempt had a gang, and what its time went into, in seconds; None where that is not known (yet).
+
+    From `started_at` the gang took `startup` to come up, the engine `setup`, training `trained`, and evaluations and
+    checkpoints `off_clock`. `ended_at` is when the end was recorded.
+    """
+
+    trial_id: str
+    number: int
+    gang_id: str
+    workers: int
+    state: str
+    started_at: datetime
+    startup: float | None
+    setup: float | None
+    trained: float | None
+    off_clock: float
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True)
 class TrialPhases:
     """Seconds by phase of the latest attempt at a trial, which trained so many `steps`; None where nobody knows."""
 

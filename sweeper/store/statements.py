@@ -28,6 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DatabaseError, IntegrityError
 
 from engine.config import MODELS
+from engine.protocol import OFF_THE_CLOCK
 from sweeper.plan.trial import KEEPING, KEPT, TrialSpec, TrialState, predecessors
 from sweeper.ranking.chance import LIMITS
 from sweeper.ranking.curve import LossPoint
@@ -292,6 +293,35 @@ def attempt_times_of(sweep_id: str) -> Select[Any]:
         select(attempt.trial_id, attempt.started_at, attempt.ended_at, attempt.gang_id)
         .join(tables.trial, trial.id == attempt.trial_id)
         .where(trial.sweep_id == sweep_id)
+    )
+
+
+def attempt_spans_of(sweep_id: str) -> Select[Any]:
+    """The fields of `AttemptSpan` of each attempt that had a gang, in the order of their beginnings."""
+    attempt, trial, phase = tables.attempt.c, tables.trial.c, tables.phase.c
+    off = phase.name.in_(OFF_THE_CLOCK)
+    sums = (
+        select(
+            phase.trial_id,
+            phase.attempt,
+            func.sum(case((off, 0.0), else_=phase.seconds)).label("trained"),
+            func.sum(case((off, phase.seconds), else_=0.0)).label("off_clock"),
+        )
+        .join(tables.trial, trial.id == phase.trial_id)
+        .where(trial.sweep_id == sweep_id)
+        .group_by(phase.trial_id, phase.attempt)
+        .subquery()
+    )
+    return (
+        select(
+            *(attempt.trial_id, attempt.number, attempt.gang_id, trial.workers, attempt.state, attempt.started_at),
+            *(attempt.startup_seconds.label("startup"), attempt.setup_seconds.label("setup"), attempt.ended_at),
+            *(sums.c.trained, func.coalesce(sums.c.off_clock, 0.0).label("off_clock")),
+        )
+        .join(tables.trial, trial.id == attempt.trial_id)
+        .outerjoin(sums, (sums.c.trial_id == attempt.trial_id) & (sums.c.attempt == attempt.number))
+        .where(trial.sweep_id == sweep_id, attempt.gang_id.is_not(None))
+        .order_by(attempt.started_at, attempt.trial_id)
     )
 
 

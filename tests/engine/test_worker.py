@@ -163,7 +163,7 @@ def test_a_trial_is_over_before_its_end_is_reported() -> None:
     """Or a supervisor that hangs up on hearing of it would meet a gang that seems to be training."""
     told: list[str] = []
     command = Train("t", {**NEURON.model_dump(mode="json"), "points": 1})
-    worker._Serving(MPI.COMM_SELF, _Writer(told), _Reader(told)).train(command)
+    worker._Serving(MPI.COMM_SELF, _Writer(told), _Reader(told)).do(command)
     assert told == ["started", "point", "over", "ended"]
 
 

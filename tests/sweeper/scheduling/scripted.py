@@ -66,6 +66,7 @@ class ScriptedExecutor:
         self.closed = False
         self.orphans_of: list[str] = []
         self.dismissed_at: list[int] = []
+        self.prepared: list[tuple[int, int]] = []  # after so many starts, for so many workers
         self.held: dict[str, datetime] = {}
         self._playing: dict[str, tuple[Job, deque[Event]]] = {}
 
@@ -87,6 +88,9 @@ class ScriptedExecutor:
             if not events:
                 del self._playing[job.trial_id]
         return happened
+
+    def prepare(self, job: Job) -> None:
+        self.prepared.append((len(self.started), job.workers))
 
     def stop(self, trial_id: str) -> None: ...
 
