@@ -1,4 +1,4 @@
-"""Operators of the training core in C++ and CUDA: realignment in place; layers, pooled ReLUs and SGD in fused passes.
+"""Operators of the training core in C++ and CUDA: realignment in place; layers, pooling and SGD in fused passes.
 
 The names below load torch and the compiled operators when first used; `cuda_ext.build` needs neither.
 """
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         empty_augmented,
         fused_linear,
         fused_mlp,
+        picture_conv,
         relu_avg_pool,
         sgd_step_,
         shift_left,
@@ -29,6 +30,7 @@ __all__ = [
     "empty_augmented",
     "fused_linear",
     "fused_mlp",
+    "picture_conv",
     "relu_avg_pool",
     "sgd_step_",
     "shift_left",

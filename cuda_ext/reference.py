@@ -55,6 +55,11 @@ def relu_avg_pool(x: Tensor, bias: Tensor, size: int, stride: int) -> Tensor:
     return F.avg_pool2d(F.relu(x + bias[:, None, None]), size, stride)
 
 
+def picture_conv(pictures: Tensor, weight: Tensor, padding: int, dtype: torch.dtype | None = None) -> Tensor:
+    """A convolution of stride 1 over pictures [images, channels, height, width]."""
+    return F.conv2d(pictures, weight, padding=padding).to(dtype or pictures.dtype)
+
+
 def sgd_step_(weights: Tensor, gradients: Tensor, velocity: Tensor | None, numbers: Tensor) -> None:
     """A step of SGD (Sutskever et al., On the importance of initialization and momentum, 2013, as torch has it)."""
     rate, momentum, decay = numbers.tolist()

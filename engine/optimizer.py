@@ -23,9 +23,9 @@ class Sgd:
     """g' = g + decay * w; v = momentum * v + g'; w = w - rate * v: torch's SGD, without dampening.
 
     The velocity v begins as zeros, which gives what torch does in making it of the first gradient, and lets a captured
-    step be the first. On a GPU the three numbers lie there, so that they may change between captured steps. It computes
-    as torch's fused kernel does, to the last bit, where the compiled operators have CUDA; on the CPU as torch's loop.
-    `torch.optim` is left out: to make one of its optimizers takes two seconds, in which it imports a compiler.
+    step be the first. On a GPU the three numbers lie there, so that they may change between captured steps; the
+    compiled operators do it in one pass (`fused`). `torch.optim` is left out: to make one of its optimizers takes two
+    seconds, in which it imports a compiler.
     """
 
     def __init__(self, flat: FlatParameters, *, momentum: bool, fused: bool = False) -> None:

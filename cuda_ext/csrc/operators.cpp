@@ -20,4 +20,6 @@ TORCH_LIBRARY(sweeper, m) {
   m.def(
       "relu_avg_pool_backward(Tensor grad, Tensor x, Tensor bias, int size, int stride) -> (Tensor, Tensor)");
   m.def("sgd_step_(Tensor(a!) weights, Tensor gradients, Tensor(b!)? velocity, Tensor numbers) -> ()");
+  m.def("picture_conv(Tensor pictures, Tensor weight, int padding, *, ScalarType? dtype=None) -> Tensor");
+  m.def("picture_conv_weight_gradient(Tensor grad, Tensor pictures, int kernel, int padding) -> Tensor");
 }

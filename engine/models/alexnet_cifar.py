@@ -55,7 +55,7 @@ class _PooledConv(PictureConv2d):
             use_operators()
             from cuda_ext import relu_avg_pool
 
-            self._pool = relu_avg_pool
+            self._pool, self.fused = relu_avg_pool, True
 
     def forward(self, input: Tensor) -> Tensor:
         if self._pool is None:

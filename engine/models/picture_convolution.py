@@ -12,42 +12,80 @@ Pair = tuple[int, int]
 FEW_CHANNELS = 4
 _MANY = 32  # pictures
 _SMALL_SIDE = 64  # pixels, exclusive
+_FUSED_SIDE, _FUSED_KERNELS, _FUSED_ROW, _FUSED_MAPS = 64, (3, 5), 16, 16  # what cuda_ext.picture_conv takes
+_TF32 = (8, 0)  # the first GPUs that have it
 _PATCHES = 1 << 26  # elements of unfolded pictures at once: 256 MiB
 
 
 class PictureConv2d(nn.Conv2d):
-    """An nn.Conv2d that computes its weight's gradient by products where that is faster.
+    """An nn.Conv2d that computes by other ways where these are faster, and as deterministic.
 
-    That is for batches of small pictures of few channels in float32 or tf32 on a GPU, when they need no gradient
-    themselves. There the library's deterministic kernels take up to twenty times as long: of a step of alexnet-cifar of
-    64 pictures, which takes 0.3 ms on an H200, they took 0.8.
+    That is on a GPU for small pictures of few channels that need no gradient themselves. Where `fused` allows it,
+    `cuda_ext.picture_conv` computes products in tf32 or bfloat16: of a step of alexnet-cifar of 512 pictures in
+    bfloat16, which took 0.69 ms on an H200, the library's kernels took 0.26 for this layer. Otherwise products compute
+    the weight's gradient, in float32 or tf32 and of many pictures: the library's kernels take up to twenty times as
+    long.
     """
+
+    fused = False
 
     def forward(self, input: Tensor) -> Tensor:
         """As nn.Conv2d: [images, channels, height, width] to [images, maps, height, width]."""
-        if not self._goes_by_products(input):
+        if not (self._is_fused(input) or self._goes_by_products(input)):
             return super().forward(input)
-        maps = self._by_products(input)
-        return maps if self.bias is None else maps + self.bias[:, None, None]
+        maps = self.maps(input)
+        return maps if self.bias is None else maps + self.bias.to(maps.dtype)[:, None, None]
 
     def maps(self, pictures: Tensor) -> Tensor:
         """The convolution without its bias."""
+        if self._is_fused(pictures):
+            from cuda_ext import picture_conv
+
+            dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else torch.float32
+            return picture_conv(pictures, self.weight, cast(Pair, self.padding)[0], dtype)
         if self._goes_by_products(pictures):
             return self._by_products(pictures)
         maps: Tensor = self._conv_forward(pictures, self.weight, None)
         return maps
+
+    def _is_fused(self, pictures: Tensor) -> bool:
+        """Whether the operator takes pictures like these, and computes as the settings ask for."""
+        kernel, rows = self.kernel_size[0], self.kernel_size[0] * pictures.shape[1]
+        return (
+            self.fused
+            and self._takes(pictures)
+            and max(pictures.shape[2:]) <= _FUSED_SIDE
+            and self.kernel_size == (kernel, kernel)
+            and kernel in _FUSED_KERNELS
+            and rows <= _FUSED_ROW
+            and self.out_channels % _FUSED_MAPS == 0
+            and self.stride == (1, 1)
+            and self.padding[0] == self.padding[1]
+            and torch.cuda.get_device_capability(pictures.device) >= _TF32
+            and (
+                torch.get_autocast_dtype("cuda") == torch.bfloat16
+                if torch.is_autocast_enabled("cuda")
+                else torch.backends.cudnn.allow_tf32
+            )
+        )
 
     def _by_products(self, pictures: Tensor) -> Tensor:
         return by_products(pictures, self.weight, cast(Pair, self.stride), cast(Pair, self.padding))
 
     def _goes_by_products(self, pictures: Tensor) -> bool:
         return (
-            pictures.is_cuda
+            self._takes(pictures)
             and len(pictures) >= _MANY
             and pictures.shape[1] <= FEW_CHANNELS
             and max(pictures.shape[2:]) < _SMALL_SIDE
-            and pictures.dtype == self.weight.dtype == torch.float32
             and not torch.is_autocast_enabled("cuda")
+        )
+
+    def _takes(self, pictures: Tensor) -> bool:
+        """Whether these are pictures on a GPU that need no gradient, and the convolution is a plain one."""
+        return (
+            pictures.is_cuda
+            and pictures.dtype == self.weight.dtype == torch.float32
             and not pictures.requires_grad
             and self.groups == 1
             and self.dilation == (1, 1)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from sweeper.store import AttemptSpan, Store
 
 START, SET_UP, TRAINING, OFF_THE_CLOCK = "start", "set-up", "training", "evaluation and checkpoints"
+_CHANGE_S = 0.1  # in which seats may seem to be with two gangs
 PARTS = (START, SET_UP, TRAINING, OFF_THE_CLOCK)
 
 
@@ -121,11 +122,15 @@ def _in_lanes(gangs: Sequence[tuple[str, int, tuple[Part, ...]]]) -> list[GangTi
 
 
 def _most_at_once(gangs: Sequence[GangTime]) -> int:
-    """The most workers that trained at once, at least those of the largest gang."""
+    """The most workers that were at work at once, at least those of the largest gang.
+
+    A gang is at work from its first training to its last. In a moment in which seats change hands both have them.
+    """
     changes: list[tuple[float, int]] = []
     for gang in gangs:
-        for part in gang.parts:
-            if part.name == TRAINING:
-                changes += [(part.begin, gang.workers), (part.end, -gang.workers)]
+        trained = [part for part in gang.parts if part.name == TRAINING]
+        if trained:
+            begin, end = trained[0].begin, max(part.end for part in trained)
+            changes += [(begin, gang.workers), (max(begin, end - _CHANGE_S), -gang.workers)]
     at_once = itertools.accumulate(change for _, change in sorted(changes))
     return max([*at_once, *(gang.workers for gang in gangs)], default=0)

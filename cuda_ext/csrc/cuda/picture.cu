@@ -1,0 +1,307 @@
+// Convolutions over pictures of few channels, which the library pads to many: forward, and the gradient of the weights.
+//
+// A block holds a picture in shared memory, with its border of zeros. In a row of a picture a window's columns and
+// channels lie one after another, so the K * channels values that a row of the kernel meets at position x begin at
+// x * channels: products on the tensor cores read them there, unfolded by their addresses alone, up to 16 of them; what
+// is read beyond meets zeros, or is not kept.
+#include <cuda_bf16.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "picture_kernels.h"
+
+namespace sweeper::cuda {
+namespace {
+
+constexpr int kThreads = 256, kWarps = kThreads / 32;
+constexpr int kBlocksOfEach = 2;   // multiprocessor
+constexpr int kSlices = 8;         // of the blocks' partial sums, added side by side
+
+__device__ __forceinline__ uint32_t as_tf32(float value) {
+#if __CUDA_ARCH__ >= 800
+  uint32_t bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+#else
+  return __float_as_uint(value);
+#endif
+}
+
+__device__ __forceinline__ float value_of(float value) { return value; }
+__device__ __forceinline__ float value_of(__nv_bfloat16 value) { return __bfloat162float(value); }
+
+__device__ __forceinline__ void store_pair(float* to, float first, float second) {
+  *reinterpret_cast<float2*>(to) = make_float2(first, second);
+}
+__device__ __forceinline__ void store_pair(__nv_bfloat16* to, float first, float second) {
+  *reinterpret_cast<__nv_bfloat162*>(to) = __floats2bfloat162_rn(first, second);
+}
+
+// sums[16 x 8] += a[16 x 8] b[8 x 8]. With g = lane / 4 and t = lane % 4, a lane has of a rows g and g + 8 of columns t and
+// t + 4, of b rows t and t + 4 of column g, of the sums rows g and g + 8 of columns 2 t and 2 t + 1.
+__device__ __forceinline__ void multiply_add(float (&sums)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else
+  __trap();  // the host side asks for tf32 first
+#endif
+}
+
+__host__ __device__ inline int row_length(const PictureConv& conv) {
+  return (conv.width + 2 * conv.padding) * conv.channels;
+}
+
+// Elements of a picture with its border, and of zeros behind it that tiles may reach into.
+__host__ __device__ inline int picture_length(const PictureConv& conv) {
+  return (conv.height + 2 * conv.padding) * row_length(conv) + 16 * conv.channels + 32;
+}
+
+__device__ __forceinline__ void clear(uint32_t* picture, const PictureConv& conv) {
+  for (int i = threadIdx.x; i < picture_length(conv); i += kThreads) picture[i] = 0;
+}
+
+__device__ __forceinline__ void load(uint32_t* picture, const float* pictures, int image, const PictureConv& conv) {
+  const int row = conv.width * conv.channels, length = conv.height * row, stride = row_length(conv);
+  const float* from = pictures + static_cast<int64_t>(image) * length;
+  for (int i = threadIdx.x; i < length; i += kThreads) {
+    const int y = i / row;
+    picture[(y + conv.padding) * stride + conv.padding * conv.channels + i - y * row] = as_tf32(from[i]);
+  }
+}
+
+// Rows of products are 16 positions of a row of the maps, columns `Maps` of the maps; `Parts` of 8 values each make the
+// window's row.
+template <typename Out, int K, int Parts, int Maps>
+__global__ void __launch_bounds__(kThreads, kBlocksOfEach)
+    conv_kernel(PictureConv conv, const float* pictures, const float* weight, Out* out) {
+  extern __shared__ uint32_t picture[];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
+  const int channels = conv.channels, row = K * channels, first_map = blockIdx.y * Maps;
+  uint32_t b[K][Parts][Maps / 8][2];
+#pragma unroll
+  for (int r = 0; r < K; ++r)
+#pragma unroll
+    for (int part = 0; part < Parts; ++part)
+#pragma unroll
+      for (int tile = 0; tile < Maps / 8; ++tile)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const int j = part * 8 + half * 4 + t, map = first_map + tile * 8 + g;
+          b[r][part][tile][half] = j < row ? as_tf32(weight[(map * K + r) * row + j]) : 0;
+        }
+  clear(picture, conv);
+  const int height = conv.out_height(), width = conv.out_width(), across = (width + 15) / 16;
+  const int stride = row_length(conv);
+  for (int image = blockIdx.x; image < conv.images; image += gridDim.x) {
+    __syncthreads();
+    load(picture, pictures, image, conv);
+    __syncthreads();
+    for (int tile = warp; tile < height * across; tile += kWarps) {
+      const int y = tile / across, x = tile % across * 16 + g;
+      float sums[Maps / 8][4] = {};
+#pragma unroll
+      for (int r = 0; r < K; ++r)
+#pragma unroll
+        for (int part = 0; part < Parts; ++part) {
+          const uint32_t* at = picture + (y + r) * stride + x * channels + part * 8 + t;
+          const uint32_t a[4] = {at[0], at[8 * channels], at[4], at[8 * channels + 4]};
+#pragma unroll
+          for (int n = 0; n < Maps / 8; ++n) multiply_add(sums[n], a, b[r][part][n][0], b[r][part][n][1]);
+        }
+      Out* to = out + ((static_cast<int64_t>(image) * height + y) * width + x) * conv.maps + first_map + 2 * t;
+#pragma unroll
+      for (int n = 0; n < Maps / 8; ++n) {
+        if (x < width) store_pair(to + n * 8, sums[n][0], sums[n][1]);
+        if (x + 8 < width) store_pair(to + 8 * conv.maps + n * 8, sums[n][2], sums[n][3]);
+      }
+    }
+  }
+}
+
+// Of 8 positions from `at` on, `left` of which there are, the gradients of `Maps` maps as rows of a product.
+template <typename In, int Maps>
+__device__ __forceinline__ void load_gradients(uint32_t (&a)[Maps / 16][4], const In* at, int left, int maps, int t) {
+#pragma unroll
+  for (int tile = 0; tile < Maps / 16; ++tile)
+#pragma unroll
+    for (int place = 0; place < 4; ++place) {
+      const int x = t + place / 2 * 4;
+      a[tile][place] = x < left ? as_tf32(value_of(at[x * maps + tile * 16 + place % 2 * 8])) : 0;
+    }
+}
+
+// Rows of products are `Maps` of the maps, columns the values of a window, and positions are added up.
+template <typename In, int K, int Parts, int Maps>
+__global__ void __launch_bounds__(kThreads, kBlocksOfEach)
+    gradient_kernel(PictureConv conv, const In* grad, const float* pictures, float* partial) {
+  extern __shared__ uint32_t picture[];
+  constexpr int kColumns = K * Parts * 8;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
+  const int channels = conv.channels, first_map = blockIdx.y * Maps, stride = row_length(conv);
+  const int height = conv.out_height(), width = conv.out_width(), maps = conv.maps;
+  float sums[Maps / 16][K * Parts][4] = {};
+  clear(picture, conv);
+  for (int image = blockIdx.x; image < conv.images; image += gridDim.x) {
+    __syncthreads();
+    load(picture, pictures, image, conv);
+    __syncthreads();
+    for (int y = warp; y < height; y += kWarps) {
+      const In* at = grad + (static_cast<int64_t>(image) * height + y) * width * maps + first_map + g;
+      uint32_t next[Maps / 16][4];
+      load_gradients<In, Maps>(next, at, width, maps, t);
+      for (int x = 0; x < width; x += 8) {
+        uint32_t a[Maps / 16][4];
+#pragma unroll
+        for (int tile = 0; tile < Maps / 16; ++tile)
+#pragma unroll
+          for (int place = 0; place < 4; ++place) a[tile][place] = next[tile][place];
+        load_gradients<In, Maps>(next, at + static_cast<int64_t>(x + 8) * maps, width - x - 8, maps, t);
+#pragma unroll
+        for (int r = 0; r < K; ++r)
+#pragma unroll
+          for (int part = 0; part < Parts; ++part) {
+            const uint32_t* from = picture + (y + r) * stride + (x + t) * channels + part * 8 + g;
+            const uint32_t b0 = from[0], b1 = from[4 * channels];
+#pragma unroll
+            for (int tile = 0; tile < Maps / 16; ++tile) multiply_add(sums[tile][r * Parts + part], a[tile], b0, b1);
+          }
+      }
+    }
+  }
+  float* const total = reinterpret_cast<float*>(picture);
+  for (int turn = 0; turn < kWarps; ++turn) {  // warp after warp
+    __syncthreads();
+    if (turn != warp) continue;
+#pragma unroll
+    for (int tile = 0; tile < Maps / 16; ++tile)
+#pragma unroll
+      for (int column = 0; column < K * Parts; ++column)
+#pragma unroll
+        for (int place = 0; place < 4; ++place) {
+          const int at = (tile * 16 + g + place / 2 * 8) * kColumns + column * 8 + 2 * t + place % 2;
+          total[at] = (turn ? total[at] : 0.0f) + sums[tile][column][place];
+        }
+  }
+  __syncthreads();
+  float* const to = partial + (static_cast<int64_t>(blockIdx.x) * maps + first_map) * kColumns;
+  for (int i = threadIdx.x; i < Maps * kColumns; i += kThreads) to[i] = total[i];
+}
+
+// The blocks' partial sums, added in their order: [blocks, maps, K, columns] to [maps, K, K * channels].
+__global__ void __launch_bounds__(32 * kSlices)
+    add_partial(const float* partial, int blocks, int count, int columns, int row, float* result) {
+  __shared__ float slices[kSlices][32];
+  const int place = blockIdx.x * 32 + threadIdx.x;
+  float sum = 0.0f;
+  if (place < count) {
+    for (int block = threadIdx.y; block < blocks; block += kSlices) {
+      sum += partial[static_cast<int64_t>(block) * count + place];
+    }
+  }
+  slices[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y != 0 || place >= count || place % columns >= row) return;
+  for (int slice = 1; slice < kSlices; ++slice) sum += slices[slice][threadIdx.x];
+  result[place / columns * row + place % columns] = sum;
+}
+
+int multiprocessors() {
+  int device = 0, count = 1;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
+  return count;
+}
+
+int blocks_for(const PictureConv& conv) { return std::min(conv.images, kBlocksOfEach * multiprocessors()); }
+
+int parts_of(const PictureConv& conv) { return conv.kernel * conv.channels <= 8 ? 1 : 2; }
+
+int maps_of(const PictureConv& conv) { return conv.maps % 32 == 0 ? 32 : 16; }
+
+int64_t shared_bytes(const PictureConv& conv, int sums) {
+  return std::max<int64_t>(picture_length(conv), sums) * static_cast<int64_t>(sizeof(float));
+}
+
+// Large pictures need more shared memory than a kernel has without being asked.
+template <typename Kernel>
+cudaError_t allow_shared(Kernel kernel, int64_t bytes) {
+  if (bytes <= 48 * 1024) return cudaSuccess;
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+}
+
+template <typename Out, int K, int Parts, int Maps>
+cudaError_t launch_conv(const PictureConv& conv, const float* pictures, const float* weight, void* maps,
+                        cudaStream_t stream) {
+  const auto kernel = conv_kernel<Out, K, Parts, Maps>;
+  const int64_t bytes = shared_bytes(conv, 0);
+  if (const cudaError_t error = allow_shared(kernel, bytes); error != cudaSuccess) return error;
+  const dim3 grid(blocks_for(conv), conv.maps / Maps);
+  kernel<<<grid, kThreads, bytes, stream>>>(conv, pictures, weight, static_cast<Out*>(maps));
+  return cudaGetLastError();
+}
+
+template <typename In, int K, int Parts, int Maps>
+cudaError_t launch_gradient(const PictureConv& conv, const void* grad, const float* pictures, float* result,
+                            float* partial, cudaStream_t stream) {
+  const auto kernel = gradient_kernel<In, K, Parts, Maps>;
+  const int columns = K * Parts * 8, blocks = blocks_for(conv);
+  const int64_t bytes = shared_bytes(conv, Maps * columns);
+  if (const cudaError_t error = allow_shared(kernel, bytes); error != cudaSuccess) return error;
+  kernel<<<dim3(blocks, conv.maps / Maps), kThreads, bytes, stream>>>(conv, static_cast<const In*>(grad), pictures,
+                                                                      partial);
+  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
+  const int count = conv.maps * columns;  // rows of the kernel's rows, each of Parts * 8
+  add_partial<<<(count + 31) / 32, dim3(32, kSlices), 0, stream>>>(partial, blocks, count, Parts * 8,
+                                                                   K * conv.channels, result);
+  return cudaGetLastError();
+}
+
+// Calls `run` with what is fixed when a kernel is compiled: its element, its window, how that is cut, maps of a block.
+template <typename Element, typename Run>
+cudaError_t by_shape(const PictureConv& conv, Run run) {
+  const auto by_maps = [&](auto kernel, auto parts) {
+    return maps_of(conv) == 32 ? run.template operator()<Element, kernel.value, parts.value, 32>()
+                               : run.template operator()<Element, kernel.value, parts.value, 16>();
+  };
+  const auto by_parts = [&](auto kernel) {
+    return parts_of(conv) == 1 ? by_maps(kernel, std::integral_constant<int, 1>())
+                               : by_maps(kernel, std::integral_constant<int, 2>());
+  };
+  return conv.kernel == 3 ? by_parts(std::integral_constant<int, 3>()) : by_parts(std::integral_constant<int, 5>());
+}
+
+}  // namespace
+
+bool has_tf32() {
+  int device = 0, major = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  return major >= 8;
+}
+
+cudaError_t run_picture_conv(const PictureConv& conv, Element element, const float* pictures, const float* weight,
+                             void* maps, cudaStream_t stream) {
+  const auto run = [&]<typename Out, int K, int Parts, int Maps>() {
+    return launch_conv<Out, K, Parts, Maps>(conv, pictures, weight, maps, stream);
+  };
+  return element == Element::kBFloat16 ? by_shape<__nv_bfloat16>(conv, run) : by_shape<float>(conv, run);
+}
+
+int64_t picture_partial_bytes(const PictureConv& conv) {
+  return static_cast<int64_t>(blocks_for(conv)) * conv.maps * conv.kernel * parts_of(conv) * 8 * sizeof(float);
+}
+
+cudaError_t run_picture_conv_weight_gradient(const PictureConv& conv, Element element, const void* grad,
+                                             const float* pictures, float* weight_grad, float* partial,
+                                             cudaStream_t stream) {
+  const auto run = [&]<typename In, int K, int Parts, int Maps>() {
+    return launch_gradient<In, K, Parts, Maps>(conv, grad, pictures, weight_grad, partial, stream);
+  };
+  return element == Element::kBFloat16 ? by_shape<__nv_bfloat16>(conv, run) : by_shape<float>(conv, run);
+}
+
+}  // namespace sweeper::cuda
