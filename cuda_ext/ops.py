@@ -141,6 +141,27 @@ def picture_conv(pictures: Tensor, weight: Tensor, padding: int, dtype: torch.dt
     return result
 
 
+def maps_weight_gradient(grad: Tensor, input: Tensor, kernel: int, padding: int) -> Tensor:
+    """The gradient of the weights of a convolution of stride 1 over maps of many channels. Not differentiable.
+
+    On CUDA products are in tf32 and sums in float32, in an order that is the same in every run.
+
+    Args:
+        grad: [images, maps, height', width'] of the result, float32 or bfloat16; a multiple of 32 maps.
+        input: [images, channels, height, width] of grad's type; a multiple of 8 channels, at most 64.
+        kernel: 3 or 5 pixels; padding: zeros on each side.
+
+    Returns:
+        float32 [maps, channels, kernel, kernel], channels last in memory.
+
+    Raises:
+        RuntimeError: a wrong type, device or shape, or rows of maps too long for a GPU's shared memory.
+    """
+    _need_kernels(input)
+    result: Tensor = _NAMESPACE.maps_weight_gradient(grad, input, kernel, padding)
+    return result
+
+
 def sgd_step_(weights: Tensor, gradients: Tensor, velocity: Tensor | None, numbers: Tensor) -> None:
     """g = gradient + decay * weight; velocity = momentum * velocity + g; weight -= rate * velocity, in one pass.
 
@@ -223,9 +244,9 @@ def _picture_conv_shape(pictures: Tensor, weight: Tensor, padding: int, *, dtype
     return torch.empty(size, dtype=wanted, device=pictures.device, memory_format=torch.channels_last)
 
 
-def _picture_weight_shape(grad: Tensor, pictures: Tensor, kernel: int, padding: int) -> Tensor:
-    size = (grad.shape[1], pictures.shape[1], kernel, kernel)
-    return torch.empty(size, device=pictures.device, memory_format=torch.channels_last)
+def _weight_gradient_shape(grad: Tensor, input: Tensor, kernel: int, padding: int) -> Tensor:
+    size = (grad.shape[1], input.shape[1], kernel, kernel)
+    return torch.empty(size, dtype=torch.float32, device=input.device, memory_format=torch.channels_last)
 
 
 def _sgd_step_in_place(weights: Tensor, gradients: Tensor, velocity: Tensor | None, numbers: Tensor) -> None:
@@ -306,7 +327,8 @@ _SHAPES: dict[str, Callable[..., Any]] = {
     "relu_avg_pool": _relu_avg_pool_shape,
     "relu_avg_pool_backward": _relu_avg_pool_backward_shape,
     "picture_conv": _picture_conv_shape,
-    "picture_conv_weight_gradient": _picture_weight_shape,
+    "picture_conv_weight_gradient": _weight_gradient_shape,
+    "maps_weight_gradient": _weight_gradient_shape,
     "sgd_step_": _sgd_step_in_place,
 }
 for _name, _shape in _SHAPES.items():
@@ -418,5 +440,6 @@ for _name in (
     "fused_mlp_backward",
     "relu_avg_pool_backward",
     "picture_conv_weight_gradient",
+    "maps_weight_gradient",
 ):
     torch.library.register_autograd(f"sweeper::{_name}", _no_second_derivative)

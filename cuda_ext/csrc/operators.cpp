@@ -22,4 +22,5 @@ TORCH_LIBRARY(sweeper, m) {
   m.def("sgd_step_(Tensor(a!) weights, Tensor gradients, Tensor(b!)? velocity, Tensor numbers) -> ()");
   m.def("picture_conv(Tensor pictures, Tensor weight, int padding, *, ScalarType? dtype=None) -> Tensor");
   m.def("picture_conv_weight_gradient(Tensor grad, Tensor pictures, int kernel, int padding) -> Tensor");
+  m.def("maps_weight_gradient(Tensor grad, Tensor input, int kernel, int padding) -> Tensor");
 }

@@ -13,6 +13,8 @@ FEW_CHANNELS = 4
 _MANY = 32  # pictures
 _SMALL_SIDE = 64  # pixels, exclusive
 _FUSED_SIDE, _FUSED_KERNELS, _FUSED_ROW, _FUSED_MAPS = 64, (3, 5), 16, 16  # what cuda_ext.picture_conv takes
+_GRADIENT_CHANNELS, _MOST_CHANNELS, _GRADIENT_MAPS = 8, 64, 32  # what cuda_ext.maps_weight_gradient takes
+_SMALL_MAPS = 16  # pixels
 _TF32 = (8, 0)  # the first GPUs that have it
 _PATCHES = 1 << 26  # elements of unfolded pictures at once: 256 MiB
 
@@ -43,25 +45,47 @@ class PictureConv2d(nn.Conv2d):
 
             dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else torch.float32
             return picture_conv(pictures, self.weight, cast(Pair, self.padding)[0], dtype)
+        if self._has_own_gradient(pictures):
+            learnt: Tensor = _OwnGradient.apply(pictures, self.weight, self.padding[0])  # type: ignore[no-untyped-call]
+            return learnt
         if self._goes_by_products(pictures):
             return self._by_products(pictures)
         maps: Tensor = self._conv_forward(pictures, self.weight, None)
         return maps
 
     def _is_fused(self, pictures: Tensor) -> bool:
-        """Whether the operator takes pictures like these, and computes as the settings ask for."""
-        kernel, rows = self.kernel_size[0], self.kernel_size[0] * pictures.shape[1]
+        """Whether `picture_conv` takes pictures like these, and computes as the settings ask for."""
+        return (
+            self._takes(pictures)
+            and self._computes_in_tf32()
+            and not pictures.requires_grad
+            and pictures.dtype == torch.float32
+            and max(pictures.shape[2:]) <= _FUSED_SIDE
+            and self.kernel_size[0] * pictures.shape[1] <= _FUSED_ROW
+            and self.out_channels % _FUSED_MAPS == 0
+        )
+
+    def _has_own_gradient(self, maps: Tensor) -> bool:
+        """The same for `maps_weight_gradient`, and whether it is faster than the library's: of small maps it is."""
+        return (
+            self._takes(maps)
+            and self._computes_in_tf32()
+            and max(maps.shape[2:]) <= _SMALL_MAPS
+            and maps.shape[1] % _GRADIENT_CHANNELS == 0
+            and maps.shape[1] <= _MOST_CHANNELS
+            and self.out_channels % _GRADIENT_MAPS == 0
+        )
+
+    def _computes_in_tf32(self) -> bool:
+        """Whether our operators compute as precisely as the settings ask for, and take windows like these."""
+        kernel = self.kernel_size[0]
         return (
             self.fused
-            and self._takes(pictures)
-            and max(pictures.shape[2:]) <= _FUSED_SIDE
             and self.kernel_size == (kernel, kernel)
             and kernel in _FUSED_KERNELS
-            and rows <= _FUSED_ROW
-            and self.out_channels % _FUSED_MAPS == 0
             and self.stride == (1, 1)
             and self.padding[0] == self.padding[1]
-            and torch.cuda.get_device_capability(pictures.device) >= _TF32
+            and torch.cuda.get_device_capability(self.weight.device) >= _TF32
             and (
                 torch.get_autocast_dtype("cuda") == torch.bfloat16
                 if torch.is_autocast_enabled("cuda")
@@ -78,15 +102,16 @@ class PictureConv2d(nn.Conv2d):
             and len(pictures) >= _MANY
             and pictures.shape[1] <= FEW_CHANNELS
             and max(pictures.shape[2:]) < _SMALL_SIDE
+            and not pictures.requires_grad
+            and pictures.dtype == torch.float32
             and not torch.is_autocast_enabled("cuda")
         )
 
     def _takes(self, pictures: Tensor) -> bool:
-        """Whether these are pictures on a GPU that need no gradient, and the convolution is a plain one."""
+        """Whether these are on a GPU, and the convolution is a plain one."""
         return (
             pictures.is_cuda
-            and pictures.dtype == self.weight.dtype == torch.float32
-            and not pictures.requires_grad
+            and self.weight.dtype == torch.float32
             and self.groups == 1
             and self.dilation == (1, 1)
             and self.padding_mode == "zeros"
@@ -98,6 +123,30 @@ def by_products(pictures: Tensor, weight: Tensor, stride: Pair, padding: Pair) -
     """conv2d without a bias. Differentiable, once, with respect to `weight` alone."""
     result: Tensor = _ByProducts.apply(pictures, weight, stride, padding)  # type: ignore[no-untyped-call]
     return result
+
+
+class _OwnGradient(torch.autograd.Function):
+    """conv2d of stride 1 without a bias; the gradient of its weight is our own operator's, differentiable once."""
+
+    @staticmethod
+    def forward(ctx: Any, maps: Tensor, weight: Tensor, padding: int) -> Tensor:
+        if torch.is_autocast_enabled("cuda"):
+            maps, weight = (tensor.to(torch.get_autocast_dtype("cuda")) for tensor in (maps, weight))
+        ctx.save_for_backward(maps, weight)
+        ctx.padding = padding
+        return F.conv2d(maps, weight, None, 1, padding)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor, None]:
+        from cuda_ext import maps_weight_gradient
+
+        maps, weight = ctx.saved_tensors
+        to_maps = None
+        if ctx.needs_input_grad[0]:
+            places = ([1, 1], [ctx.padding] * 2, [1, 1], False, [0, 0], 1, [True, False, False])
+            to_maps = torch.ops.aten.convolution_backward(grad, maps, weight, None, *places)[0]
+        return to_maps, maps_weight_gradient(grad, maps, weight.shape[2], ctx.padding), None
 
 
 class _ByProducts(torch.autograd.Function):

@@ -4,51 +4,23 @@
 // channels lie one after another, so the K * channels values that a row of the kernel meets at position x begin at
 // x * channels: products on the tensor cores read them there, unfolded by their addresses alone, up to 16 of them; what
 // is read beyond meets zeros, or is not kept.
-#include <cuda_bf16.h>
-
 #include <algorithm>
 #include <type_traits>
 
 #include "picture_kernels.h"
+#include "tf32.cuh"
 
 namespace sweeper::cuda {
 namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 constexpr int kBlocksOfEach = 2;   // multiprocessor
-constexpr int kSlices = 8;         // of the blocks' partial sums, added side by side
-
-__device__ __forceinline__ uint32_t as_tf32(float value) {
-#if __CUDA_ARCH__ >= 800
-  uint32_t bits;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
-  return bits;
-#else
-  return __float_as_uint(value);
-#endif
-}
-
-__device__ __forceinline__ float value_of(float value) { return value; }
-__device__ __forceinline__ float value_of(__nv_bfloat16 value) { return __bfloat162float(value); }
 
 __device__ __forceinline__ void store_pair(float* to, float first, float second) {
   *reinterpret_cast<float2*>(to) = make_float2(first, second);
 }
 __device__ __forceinline__ void store_pair(__nv_bfloat16* to, float first, float second) {
   *reinterpret_cast<__nv_bfloat162*>(to) = __floats2bfloat162_rn(first, second);
-}
-
-// sums[16 x 8] += a[16 x 8] b[8 x 8]. With g = lane / 4 and t = lane % 4, a lane has of a rows g and g + 8 of columns t and
-// t + 4, of b rows t and t + 4 of column g, of the sums rows g and g + 8 of columns 2 t and 2 t + 1.
-__device__ __forceinline__ void multiply_add(float (&sums)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-#else
-  __trap();  // the host side asks for tf32 first
-#endif
 }
 
 __host__ __device__ inline int row_length(const PictureConv& conv) {
@@ -233,31 +205,6 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfEach)
       g, t, [&](int tile, int column, int place, int at) { to[at] = sums[tile][column][place]; });
 }
 
-// The blocks' partial sums, added in their order: [blocks, maps, K, columns] to [maps, K, K * channels].
-__global__ void __launch_bounds__(32 * kSlices)
-    add_partial(const float* partial, int blocks, int count, int columns, int row, float* result) {
-  __shared__ float slices[kSlices][32];
-  const int place = blockIdx.x * 32 + threadIdx.x;
-  float sum = 0.0f;
-  if (place < count) {
-    for (int block = threadIdx.y; block < blocks; block += kSlices) {
-      sum += partial[static_cast<int64_t>(block) * count + place];
-    }
-  }
-  slices[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y != 0 || place >= count || place % columns >= row) return;
-  for (int slice = 1; slice < kSlices; ++slice) sum += slices[slice][threadIdx.x];
-  result[place / columns * row + place % columns] = sum;
-}
-
-int multiprocessors() {
-  int device = 0, count = 1;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
-  return count;
-}
-
 // As many slices as there are blocks for, of a row for each warp at least.
 Slices slices_for(const PictureConv& conv) {
   const int most = std::max(1, conv.out_height() / kWarps);
@@ -277,13 +224,6 @@ int maps_of(const PictureConv& conv) { return conv.maps % 32 == 0 ? 32 : 16; }
 
 int64_t shared_bytes(const PictureConv& conv, const Slices& slices, int sums) {
   return std::max<int64_t>(slice_length(conv, slices), sums) * static_cast<int64_t>(sizeof(float));
-}
-
-// Large pictures need more shared memory than a kernel has without being asked.
-template <typename Kernel>
-cudaError_t allow_shared(Kernel kernel, int64_t bytes) {
-  if (bytes <= 48 * 1024) return cudaSuccess;
-  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
 }
 
 template <typename Out, int K, int Parts, int Maps>
@@ -310,9 +250,7 @@ cudaError_t launch_gradient(const PictureConv& conv, const void* grad, const flo
                                                                       pictures, partial);
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
   const int count = conv.maps * columns;  // rows of the kernel's rows, each of Parts * 8
-  add_partial<<<(count + 31) / 32, dim3(32, kSlices), 0, stream>>>(partial, blocks, count, Parts * 8,
-                                                                   K * conv.channels, result);
-  return cudaGetLastError();
+  return run_add_partial(partial, blocks, count, Parts * 8, K * conv.channels, result, stream);
 }
 
 // Calls `run` with what is fixed when a kernel is compiled: its element, its window, how that is cut, maps of a block.

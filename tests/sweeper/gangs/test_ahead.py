@@ -83,7 +83,7 @@ def test_a_gang_on_other_gpus_is_of_no_use(ahead: Ahead[Gang], tmp_path: Path) -
 
 def test_one_that_cannot_start_or_dies_is_forgotten(tmp_path: Path) -> None:
     def refuse(job: Job) -> Gang:
-        raise LaunchError("no memory is free", "wait")
+        raise LaunchError(f"no memory is free for {job.trial_id}", "wait")
 
     refusing = Ahead(refuse)
     refusing.begin(on_gpus(job(tmp_path, "refused")))
