@@ -14,7 +14,8 @@ _MANY = 32  # pictures
 _SMALL_SIDE = 64  # pixels, exclusive
 _FUSED_SIDE, _FUSED_KERNELS, _FUSED_ROW, _FUSED_MAPS = 64, (3, 5), 16, 16  # what cuda_ext.picture_conv takes
 _GRADIENT_CHANNELS, _MOST_CHANNELS, _GRADIENT_MAPS = 8, 64, 32  # what cuda_ext.maps_weight_gradient takes
-_SMALL_MAPS = 16  # pixels
+_SMALL_MAPS = 16  # pixels of a side
+_MANY_MAPS, _LARGER_MAPS = 128, 100  # more than so many images need maps of so many pixels
 _TF32 = (8, 0)  # the first GPUs that have it
 _PATCHES = 1 << 26  # elements of unfolded pictures at once: 256 MiB
 
@@ -66,11 +67,14 @@ class PictureConv2d(nn.Conv2d):
         )
 
     def _has_own_gradient(self, maps: Tensor) -> bool:
-        """The same for `maps_weight_gradient`, and whether it is faster than the library's: of small maps it is."""
+        """Whether `maps_weight_gradient` takes maps like these, and is faster than the library: in tf32 it often is."""
+        height, width = maps.shape[2:]
         return (
             self._takes(maps)
             and self._computes_in_tf32()
-            and max(maps.shape[2:]) <= _SMALL_MAPS
+            and not torch.is_autocast_enabled("cuda")
+            and max(height, width) <= _SMALL_MAPS
+            and (len(maps) <= _MANY_MAPS or height * width >= _LARGER_MAPS)
             and maps.shape[1] % _GRADIENT_CHANNELS == 0
             and maps.shape[1] <= _MOST_CHANNELS
             and self.out_channels % _GRADIENT_MAPS == 0

@@ -4,6 +4,7 @@
 // A block has one row of the kernel. It holds the rows of the input that this row meets, and the gradients there, in
 // shared memory; a pixel's channels lie a little apart, so that the lanes of a warp meet different banks.
 #include <algorithm>
+#include <iterator>
 #include <type_traits>
 
 #include "maps_kernels.h"
@@ -153,7 +154,12 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfEach)
       }
 }
 
-int parts_of(const MapsConv& conv) { return (conv.kernel * conv.channels / 8 + kAcross - 1) / kAcross; }
+constexpr int kParts[] = {2, 3, 5, 6, 10};  // that there are kernels for
+
+int parts_of(const MapsConv& conv) {
+  const int wanted = (conv.kernel * conv.channels / 8 + kAcross - 1) / kAcross;
+  return *std::find_if(std::begin(kParts), std::end(kParts) - 1, [&](int parts) { return parts >= wanted; });
+}
 
 Slices slices_for(const MapsConv& conv) {
   const int height = conv.out_height();
@@ -199,12 +205,13 @@ cudaError_t by_parts(const MapsConv& conv, const void* grad, const void* input, 
     return launch<T, parts.value>(conv, static_cast<const T*>(grad), static_cast<const T*>(input), result, partial,
                                   stream);
   };
-  const int wanted = parts_of(conv);
-  if (wanted <= 2) return run(std::integral_constant<int, 2>());
-  if (wanted <= 3) return run(std::integral_constant<int, 3>());
-  if (wanted <= 5) return run(std::integral_constant<int, 5>());
-  if (wanted <= 6) return run(std::integral_constant<int, 6>());
-  return run(std::integral_constant<int, 10>());
+  switch (parts_of(conv)) {
+    case kParts[0]: return run(std::integral_constant<int, kParts[0]>());
+    case kParts[1]: return run(std::integral_constant<int, kParts[1]>());
+    case kParts[2]: return run(std::integral_constant<int, kParts[2]>());
+    case kParts[3]: return run(std::integral_constant<int, kParts[3]>());
+    default: return run(std::integral_constant<int, kParts[4]>());
+  }
 }
 
 }  // namespace
