@@ -6,6 +6,7 @@ import csv
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import CurveSummary, LossPoint, summarize
 from sweeper.spec import parse_spec
-from sweeper.store import EvaluationRecord, Store, SweepRecord, TrialRecord
+from sweeper.store import EvaluationRecord, GangRecord, Store, SweepRecord, TrialRecord
 
 # What becomes of a trial: its points, or a state that it ends in without any; None leaves it pending.
 Result = Sequence[LossPoint] | TrialState | None
@@ -38,6 +39,14 @@ def evaluated(store: Store, trial_id: str, *accuracies: float) -> None:
     """Evaluations of a trial's first attempt, after each second step of 64 images and half a second."""
     for step, accuracy in zip(range(2, 2 + 2 * len(accuracies), 2), accuracies, strict=True):
         store.attempts.add_evaluation(trial_id, 1, EvaluationRecord(step, 64 * step, step / 4, 1.0, accuracy))
+
+
+def with_gang(store: Store, trial: TrialRecord, attempt: int = 1) -> None:
+    """A gang for each worker count, which has served an attempt."""
+    name = f"gang-{trial.sweep_id}-{trial.workers}"
+    gang = GangRecord(name, trial.sweep_id, trial.workers, ["host"], [1], {}, datetime(2026, 1, 1, tzinfo=UTC))
+    store.attempts.assign_gang(trial.id, attempt, gang, "gang.log")
+    store.attempts.start(trial.id, attempt, 2.0, 0.5, {})
 
 
 def submit(store: Store, space: Mapping[str, Any], *, name: str = "sweep", repeats: int = 1, **objective: Any) -> str:

@@ -19,6 +19,7 @@ from engine.protocol import (
     Exit,
     Failed,
     Point,
+    Prepare,
     Ready,
     Started,
     Stop,
@@ -48,7 +49,7 @@ _EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(Failed, st.text(), st.text(), st.none() | _COUNTS, st.text()),
 )
 _COMMANDS: st.SearchStrategy[Command] = st.one_of(
-    st.builds(Train, st.text(), _JSON), st.builds(Stop, st.text()), st.just(Exit())
+    st.builds(Train, st.text(), _JSON), st.builds(Prepare, _JSON), st.builds(Stop, st.text()), st.just(Exit())
 )
 
 
@@ -148,7 +149,7 @@ def test_a_line_that_only_looks_like_an_event_is_none(line: str) -> None:
     ],
 )
 def test_a_line_that_is_no_command_is_refused_with_the_known_ones(line: str) -> None:
-    with pytest.raises(ValueError, match="known are train, stop, exit"):
+    with pytest.raises(ValueError, match="known are train, prepare, stop, exit"):
         decode_command(line)
 
 

@@ -21,6 +21,7 @@ from engine.protocol import (
     Event,
     Exit,
     Point,
+    Prepare,
     Ready,
     Started,
     Stop,
@@ -157,6 +158,15 @@ class _Writer(EventWriter):
 
     def send(self, event: Event) -> None:
         self._told.append(event.kind)
+
+
+def test_a_gang_that_has_prepared_a_trial_trains_it_as_any_other() -> None:
+    with gang() as cold:
+        expected = cold.train("cold", PICTURES)
+    with gang() as prepared:
+        prepared.send(Prepare(PICTURES.model_copy(update={"seed": 5}).model_dump(mode="json")))
+        assert prepared.train("prepared", PICTURES) == expected
+        assert prepared.train("again", PICTURES) == expected
 
 
 def test_a_trial_is_over_before_its_end_is_reported() -> None:

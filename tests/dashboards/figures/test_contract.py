@@ -28,7 +28,7 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import summarize
 from sweeper.store import Store, SweepRecord
 from tests.dashboards.client import client_of
-from tests.dashboards.sweeps import curve, diverging, evaluated, run, submit
+from tests.dashboards.sweeps import curve, diverging, evaluated, run, submit, with_gang
 
 FOLDER = Path(dashboards.figures.__file__).parent
 SHARED = {"drawing", "plotly", "tables", "words"}
@@ -42,6 +42,7 @@ def sweep(store: Store) -> SweepRecord:
         diverges = trial.workers == 1 and trial.parameters["learning_rate"] == 0.5
         points, attempt = diverging() if diverges else curve(4.0 / trial.workers, 1.5), store.attempts.claim(trial.id)
         assert attempt is not None
+        with_gang(store, trial, attempt)
         store.attempts.add_points(trial.id, attempt, points)
         evaluated(store, trial.id, 0.5, 0.75)
         state = TrialState.DIVERGED if diverges else TrialState.COMPLETED

@@ -69,6 +69,16 @@ def test_what_an_interrupt_finds_without_seats_costs_nothing(store: Store) -> No
     assert attempt.reason == "interrupted"
 
 
+def test_the_gang_that_comes_next_is_told_of_while_others_train(store: Store) -> None:
+    sweep = submit(store, workers=[1, 2, 4], batch_size=[8, 16, 32])
+    executor = ScriptedExecutor(seats=4)
+    Scheduler(store, executor, Watcher(), TickingClock()).run(sweep)
+    sizes = [job.workers for job in executor.started]
+    assert {workers for _, workers in executor.prepared} == {2, 4}, "those of one worker are the first"
+    # Once a gang of this shape is at work nothing is told of it.
+    assert all(after <= sizes.index(workers) for after, workers in executor.prepared)
+
+
 def test_every_trial_is_run_once_and_recorded(store: Store) -> None:
     sweep = submit(store, workers=[1, 2], batch_size=[8, 16], learning_rate=[0.1, 0.2])
     executor, watcher = ScriptedExecutor(), Watcher()
