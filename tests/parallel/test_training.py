@@ -17,6 +17,7 @@ from engine.config import ExchangeConfig, TrainingConfig
 from engine.data import load
 from engine.evaluation import Evaluator, Quality, share_buffers
 from engine.exchange.buckets import Buckets
+from engine.kept import Kept
 from engine.models import build
 from engine.protocol import Ended, Evaluated, Point, Started
 from engine.run import Run
@@ -43,11 +44,14 @@ OWN = f"{NETWORKS}:with_dropout"
 
 
 def points_of(
-    config: TrainingConfig, comm: MPI.Comm = WORLD, stop_asked: Callable[[], bool] = lambda: False
+    config: TrainingConfig,
+    comm: MPI.Comm = WORLD,
+    stop_asked: Callable[[], bool] = lambda: False,
+    kept: Kept | None = None,
 ) -> tuple[list[Point], Ended | None]:
     """The points and the end that rank 0 reports; nothing on the others."""
     events: list[Started | Point | Evaluated | Ended] = []
-    train("t", config, comm, events.append, stop_asked)
+    train("t", config, comm, events.append, stop_asked, kept=kept)
     if comm.rank != 0:
         assert events == []
         return [], None
@@ -344,3 +348,23 @@ def test_all_ranks_go_on_from_a_checkpoint(exchange: dict[str, object], tmp_path
         assert second == whole
     else:
         assert not whole
+
+
+@pytest.mark.parametrize("method", ["parameter-server", "all-reduce", "ring"])
+def test_a_curve_does_not_depend_on_what_the_ranks_have_kept(method: str) -> None:
+    settings = {**PICTURES, "images": 50, "global_batch_size": 12, "points": "all"}
+    weights = {"method": method, "average": "weights", "every": 2}
+    kept = Kept(WORLD)
+    for changes in (
+        {"exchange": method},
+        {"exchange": method, "momentum": 0.5, "weight_decay": 0.01, "seed": 3},
+        {"exchange": weights, "seed": 3},
+        {"exchange": {**weights, "start": "own"}},
+        {"exchange": {**weights, "start": "own"}, "seed": 5},
+        {"exchange": method, "global_batch_size": WORLD.size},
+        {"exchange": method, "augmentation": {"shift": 1}, "seed": 4},
+        {"exchange": method},
+    ):
+        config = TrainingConfig.model_validate({**settings, **changes})
+        warm, cold = points_of(config, kept=kept)[0], points_of(config)[0]
+        assert [point.loss for point in warm] == [point.loss for point in cold]
