@@ -25,7 +25,6 @@ from sqlalchemy import (
     true,
     update,
 )
-from sqlalchemy.exc import DatabaseError, IntegrityError
 
 from engine.config import MODELS
 from sweeper.plan.trial import KEEPING, KEPT, TrialSpec, TrialState, predecessors
@@ -182,7 +181,9 @@ def insert_points(connection: Connection, trial_id: str, attempt: int, points: S
     On SQLite by its driver, in a third of the time that columns' types take: here they are applied by hand.
     """
     if connection.dialect.name == "postgresql":
-        _copy_points(connection, trial_id, attempt, points)
+        from sweeper.store.copied_points import copy_points  # loads psycopg and NumPy
+
+        copy_points(connection, trial_id, attempt, points)
         return
     values = [
         (
@@ -195,27 +196,6 @@ def insert_points(connection: Connection, trial_id: str, attempt: int, points: S
     if values:
         columns = "trial_id, attempt, step, images, seconds, loss"
         connection.exec_driver_sql(f"INSERT INTO loss_point ({columns}) VALUES (?, ?, ?, ?, ?, ?)", values)
-
-
-def _copy_points(connection: Connection, trial_id: str, attempt: int, points: Sequence[LossPoint]) -> None:
-    import psycopg
-
-    types = {"trial_id": "varchar", "attempt": "int4", "step": "int8", "images": "int8"}
-    types |= {"seconds": "float8", "loss": "float8"}
-    statement = f"COPY loss_point ({', '.join(types)}) FROM STDIN (FORMAT BINARY)"
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, psycopg.Connection)
-    try:
-        with driver.cursor() as cursor, cursor.copy(statement) as copy:
-            copy.set_types(list(types.values()))
-            for point in points:
-                numbers = map(tables.without_sign_of_zero, (point.seconds, point.loss))
-                copy.write_row((trial_id, attempt, point.step, point.images, *numbers))
-    except psycopg.Error as error:
-        if driver.closed:
-            connection.invalidate()
-        kind = IntegrityError if isinstance(error, psycopg.IntegrityError) else DatabaseError
-        raise kind(statement, None, error) from error
 
 
 def state_counts(
