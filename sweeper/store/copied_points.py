@@ -7,11 +7,10 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-import psycopg
 from sqlalchemy import Connection
-from sqlalchemy.exc import DatabaseError, IntegrityError
 
 from sweeper.ranking.curve import LossPoint
+from sweeper.store.copying import copying, psycopg_connection
 
 _STATEMENT = "COPY loss_point (trial_id, attempt, step, images, seconds, loss) FROM STDIN (FORMAT BINARY)"
 # PostgreSQL's manual, COPY, "Binary Format": signature, flags and the length of an extension; at the end -1 columns.
@@ -29,17 +28,10 @@ def copy_points(connection: Connection, trial_id: str, attempt: int, points: Seq
         DatabaseError: the database refuses for another reason, or is away.
         OverflowError: a number is beyond 64 bits.
     """
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, psycopg.Connection)
-    block = b"".join([_BEGIN, *_rows(trial_id.encode(driver.info.encoding), attempt, points), _END])
-    try:
-        with driver.cursor() as cursor, cursor.copy(_STATEMENT) as copy:
-            copy.write(block)
-    except psycopg.Error as error:
-        if driver.closed:
-            connection.invalidate()
-        kind = IntegrityError if isinstance(error, psycopg.IntegrityError) else DatabaseError
-        raise kind(_STATEMENT, None, error) from error
+    encoding = psycopg_connection(connection).info.encoding
+    block = b"".join([_BEGIN, *_rows(trial_id.encode(encoding), attempt, points), _END])
+    with copying(connection, _STATEMENT) as copy:
+        copy.write(block)
 
 
 def _rows(trial_id: bytes, attempt: int, points: Sequence[LossPoint]) -> Iterator[bytes]:

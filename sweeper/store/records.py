@@ -83,6 +83,17 @@ class SchedulerRecord:
     lease_until: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class WaitingTrial:
+    """A trial that waits, as far as whoever decides which one is next needs it."""
+
+    id: str
+    position: int
+    workers: int
+    parameters: Mapping[str, Any]
+    resources: Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class TrialRecord:
     """A trial with what is kept of its curve; times are in seconds of training.
@@ -131,6 +142,11 @@ class TrialRecord:
     def result_attempt(self) -> int:
         """The attempt that its curve is of: its latest, or the one whose result it keeps."""
         return self.attempt if self.state.ended else self.kept_attempt or self.attempt
+
+    @property
+    def waits(self) -> WaitingTrial:
+        """The trial as far as whoever decides which one is next needs it."""
+        return WaitingTrial(self.id, self.position, self.workers, self.parameters, self.resources)
 
     @property
     def planned(self) -> TrialSpec:

@@ -16,7 +16,14 @@ from sweeper.ranking import Candidate
 from sweeper.ranking.curve import LossPoint
 from sweeper.spec import StoredSpec
 from sweeper.spec.stored import config_as_meant, spec_as_meant
-from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, SweepRecord, TrialRecord
+from sweeper.store.records import (
+    AttemptRecord,
+    EvaluationRecord,
+    GangRecord,
+    SweepRecord,
+    TrialRecord,
+    WaitingTrial,
+)
 
 # Digits as zeros, all else as spaces: so many in a row may be a whole number beyond 64 bits, which orjson has not.
 _DIGITS = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
@@ -61,11 +68,21 @@ def candidates(found: Sequence[Sequence[Any]]) -> list[Candidate]:
         return []
     trials, texts, states, *others = zip(*found, strict=True)
     # Column by column: there are many rows, and a loop of our own over them takes three times as long.
-    columns = zip(trials, _decoded(texts), map(_STATES.__getitem__, states), *others, repeat(()), strict=False)
+    columns = zip(trials, decoded(texts), map(_STATES.__getitem__, states), *others, repeat(()), strict=False)
     return list(map(Candidate._make, columns))
 
 
-def _decoded(texts: Sequence[str]) -> list[dict[str, Any]]:
+def waiting_trials(found: Sequence[Sequence[Any]]) -> list[WaitingTrial]:
+    """Trials that wait, from rows whose last two columns are the text of JSON; few differ in the last one."""
+    resources = {text: json.loads(text) for text in {row[-1] for row in found}}
+    parameters = decoded([row[-2] for row in found])
+    return [
+        WaitingTrial(trial_id, position, workers, own, resources[text])
+        for (trial_id, position, workers, _, text), own in zip(found, parameters, strict=True)
+    ]
+
+
+def decoded(texts: Sequence[str]) -> list[dict[str, Any]]:
     """Parameters from JSON, all in one piece: for texts as short as these a call costs more than what it decodes."""
     text = f"[{','.join(texts)}]".encode()
     if _LONG_NUMBER not in text.translate(_DIGITS):

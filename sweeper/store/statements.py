@@ -27,31 +27,12 @@ from sqlalchemy import (
 )
 
 from engine.config import MODELS
-from sweeper.plan.trial import KEEPING, KEPT, TrialSpec, TrialState, predecessors
+from sweeper.plan.trial import KEEPING, KEPT, TrialState, predecessors
 from sweeper.ranking.chance import LIMITS
 from sweeper.ranking.curve import LossPoint
 from sweeper.store import tables
 
 INTERRUPTED = "interrupted"  # the state of an attempt that did not come to its end
-
-
-def trial_id(sweep_id: str, trial: TrialSpec) -> str:
-    """The id of a planned trial in a sweep."""
-    return f"{sweep_id}-{trial.key}"
-
-
-def new_trial(sweep_id: str, position: int, trial: TrialSpec) -> dict[str, Any]:
-    """The row of a trial that nobody has claimed yet."""
-    return {
-        "id": trial_id(sweep_id, trial),
-        "sweep_id": sweep_id,
-        "position": position,
-        "workers": trial.workers,
-        "parameters": trial.parameters,
-        "config": trial.config.model_dump(mode="json"),
-        "resources": trial.resources.model_dump(mode="json"),
-        "state": TrialState.PENDING.value,
-    }
 
 
 def advance(trial_id: str, state: TrialState, **values: Any) -> Update:

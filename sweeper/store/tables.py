@@ -172,7 +172,7 @@ trial = Table(
     Column("scheduler_id", String(32), nullable=True),
     Column("oversubscribed", Boolean, nullable=False, default=False, server_default=false()),
     Column("derived_from", String(64), nullable=True),  # whose losses it has
-    Index(None, "sweep_id", "state"),
+    Index(None, "sweep_id", "state", "workers", "position"),  # counts by state, and the next ones that wait
 )
 
 gang = Table(

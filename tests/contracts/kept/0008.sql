@@ -148,5 +148,5 @@ INSERT INTO "trial" VALUES('5e84cde7-6531229137d0','5e84cde7',2,2,'{"workers": 2
 INSERT INTO "trial" VALUES('5e84cde7-480a0ce97861','5e84cde7',3,2,'{"workers": 2, "batch_size": 32, "learning_rate": 0.5}','{"model": "neuron", "data": "step-function", "images": 320, "batch_size": 32, "global_batch_size": null, "learning_rate": 0.5, "momentum": 0.0, "weight_decay": 0.0, "augmentation": {"flip": false, "shift": 0, "cutout": 0, "instances": 1}, "schedule": {"kind": "constant", "warm_up": 0.0, "milestones": [0.5, 0.75], "factor": 0.1, "linear_scaling": false}, "initial_weights": "torch", "fc": "fused", "exchange": {"method": "auto", "average": "gradients", "every": 1, "overlap": "auto"}, "points": 2, "evaluate_every": null, "checkpoint_every": null, "seed": 0, "device": "auto", "precision": "tf32", "compile": false}','{"cpus_per_worker": 1, "gpus_per_worker": 0, "dollars_per_worker_hour": null}','pending','',0,0,1,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL);
 CREATE INDEX ix_sweep_name ON sweep (name);
 CREATE INDEX ix_gang_sweep_id ON gang (sweep_id);
-CREATE INDEX ix_trial_sweep_id_state ON trial (sweep_id, state);
+CREATE INDEX ix_trial_sweep_id_state_workers_position ON trial (sweep_id, state, workers, position);
 COMMIT;

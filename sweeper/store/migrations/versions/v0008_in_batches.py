@@ -1,5 +1,8 @@
-"""On PostgreSQL, loss points are checked a statement at a time: a foreign key, row by row, takes half of a COPY's time.
+"""What comes in great numbers is dealt with in batches: loss points as they come, and trials that wait.
 
+An index finds the next trials that wait, by workers and in the order of the plan, however many there are.
+
+On PostgreSQL, loss points are checked a statement at a time: a foreign key, row by row, takes half of a COPY's time.
 Triggers keep what the key kept. Points belong to an attempt that exists, and go with it. SQLite keeps its key, which
 costs little there.
 """
@@ -38,6 +41,7 @@ _REMOVE = """
         RETURN NULL;
     END $$
 """
+_WAITING = "ix_trial_sweep_id_state_workers_position"
 _KEY = "fk_loss_point_trial_id_attempt"
 _TRIGGERS = (  # name, table, what it sees, and its function
     ("points_added", "loss_point", "AFTER INSERT ON loss_point REFERENCING NEW TABLE AS added", "check"),
@@ -47,7 +51,9 @@ _TRIGGERS = (  # name, table, what it sees, and its function
 
 
 def upgrade() -> None:
-    """Put triggers in the place of the key."""
+    """Make the index longer, and put triggers in the place of the key."""
+    op.execute("DROP INDEX IF EXISTS ix_trial_sweep_id_state")
+    op.create_index(_WAITING, "trial", ["sweep_id", "state", "workers", "position"], if_not_exists=True)
     if op.get_bind().dialect.name != "postgresql":
         return
     op.execute(_CHECK)
@@ -59,7 +65,9 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Put the key back."""
+    """Put index and key back."""
+    op.drop_index(_WAITING, "trial")
+    op.create_index("ix_trial_sweep_id_state", "trial", ["sweep_id", "state"])
     if op.get_bind().dialect.name != "postgresql":
         return
     columns = (["trial_id", "attempt"], ["trial_id", "number"])
