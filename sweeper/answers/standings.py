@@ -66,9 +66,9 @@ class Standings:
         key = group_key(now.parameters, self._sweep.group_by)
         if before is None and self._waiting is not None:
             self._waiting[key] = max(0, self._waiting[key] - 1)
-        if before is None or not before.state.ended:
+        if before is None or not (before.state.ended or before.minimum_loss is not None):
             self._groups[key] = self._with(self._groups.get(key), key, now, is_new=before is None)
-        else:  # its result may be another now
+        else:  # it had a result, which may be another now
             self._rank(one for one in self._trials.values() if group_key(one.parameters, self._sweep.group_by) == key)
 
     def leads(self, trial_id: str) -> bool:

@@ -42,13 +42,32 @@ def written(trial: TrialSpec) -> WrittenTrial:
     return WrittenTrial(trial.key, trial.workers, *map(json.dumps, (trial.parameters, config, resources)))
 
 
+class _Form:
+    """A text with places for values, each named."""
+
+    def __init__(self, text: str) -> None:
+        start, *rest = text.split(f'"{_MARK} ')
+        self._pieces, self._places = [start], list[tuple[int, str]]()
+        for part in rest:
+            name, _, after = part.partition('"')
+            self._places.append((len(self._pieces), name))
+            self._pieces += ["", after]
+
+    def filled(self, texts: Mapping[str, str]) -> str:
+        """The text with these in its places; by joining, which takes a quarter of the time of formatting."""
+        pieces = self._pieces.copy()
+        for place, name in self._places:
+            pieces[place] = texts[name]
+        return "".join(pieces)
+
+
 class _Kind(NamedTuple):
-    """Texts with places for values: `%(name)s` for a field's own value, `%(=name)s` for that of the point."""
+    """The forms of trials that differ in some fields: `name` is a field's own value, `=name` that of the point."""
 
     workers: int
-    content: str
-    parameters: str
-    config: str
+    content: _Form
+    parameters: _Form
+    config: _Form
 
 
 class Writer:
@@ -64,17 +83,18 @@ class Writer:
     def written(self, point: Mapping[str, Any], repeat: int) -> WrittenTrial:
         """The trial at a point, with the seed of a repeat."""
         try:
-            key, texts = self._told_apart(point, repeat)
+            place, texts = self._told_apart(point, repeat)
         except ValidationError:
             return written(trial_at(self._spec, point, repeat))  # which says what is wrong
-        kind = self._kinds.get(key)
+        kind = self._kinds.get(place)
         if kind is None:
             if len(self._kinds) >= _MOST_KEPT:
                 self._kinds.clear()
             places = [name for name in texts if not name.startswith("=")]
-            kind = self._kinds[key] = _kind_of(trial_at(self._spec, point, repeat), places)
+            kind = self._kinds[place] = _kind_of(trial_at(self._spec, point, repeat), places)
+        key = digest(kind.content.filled(texts))
         return WrittenTrial(
-            digest(kind.content % texts), kind.workers, kind.parameters % texts, kind.config % texts, self._resources
+            key, kind.workers, kind.parameters.filled(texts), kind.config.filled(texts), self._resources
         )
 
     def kind(self, point: Mapping[str, Any], repeat: int) -> Hashable:
@@ -137,12 +157,7 @@ def _kind_of(trial: TrialSpec, places: Iterable[str]) -> _Kind:
             values[name] = f"{_MARK} {name}"
         parameters[name] = f"{_MARK} ={name}"
     texts = (canonical(decides), json.dumps(parameters), json.dumps(config))
-    return _Kind(trial.workers, *(_with_places(text) for text in texts))
-
-
-def _with_places(text: str) -> str:
-    start, *parts = text.replace("%", "%%").split(f'"{_MARK} ')
-    return start + "".join(f"%({name})s{rest}" for name, _, rest in (part.partition('"') for part in parts))
+    return _Kind(trial.workers, *map(_Form, texts))
 
 
 class _Field:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.scheduling.scheduler import Scheduler
 from sweeper.spec import parse_spec
-from sweeper.store import EvaluationRecord, Store, TrialRecord, leases
+from sweeper.store import EvaluationRecord, Store, TrialRecord, WaitingTrial, leases
 from tests.sweeper.scheduling.scripted import (
     Script,
     ScriptedExecutor,
