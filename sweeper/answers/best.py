@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -70,7 +69,8 @@ def best_answer(
     if sweep.spec.is_command:
         trials = [trial._replace(parameters=as_passed(trial.parameters)) for trial in trials]
     groups = best_per_group(trials, limit, names)
-    accuracies, prune = accuracies_of(store, sweep), sweep.spec.prune
+    shown = [trial.trial for group in groups for one in group.ranking[:2] for trial in one.trials]
+    accuracies, prune = accuracies_of(store, sweep, shown), sweep.spec.prune
     settled = _is_asked_as_pruned(sweep, axis, names, limit) and _holds(sweep, groups) and _as_planned(trials, repeats)
     # By the exact bound nobody is in doubt, but for trials that were pruned when areas still began at the first point.
     exact = prune.method == "area" and not prune.floor and not gives_seeds(repeats)
@@ -108,7 +108,9 @@ def _group(group: Group, accuracies: Mapping[str, float], repeats: int | Race, *
     return {
         "group": group.key,
         "trials": group.trials,
-        "qualified": sum(len(setting.trials) for setting in group.ranking),
+        "qualified": sum(len(one.trials) for one in group.ranking)
+        if group.trials > group.competitors
+        else len(group.ranking),
         "settings": group.competitors,
         "qualified_settings": len(group.ranking),
         "oversubscribed": group.untimed,
@@ -123,9 +125,11 @@ def _group(group: Group, accuracies: Mapping[str, float], repeats: int | Race, *
 
 
 def _lost(group: Group) -> dict[str, Any] | None:
-    states = Counter(trial.state for member in group.members for trial in member.trials)
-    failed, cancelled = states[TrialState.FAILED], states[TrialState.CANCELLED]
-    if group.winner or not (failed or cancelled):
+    if group.winner:
+        return None
+    states = [trial.state for member in group.members for trial in member.trials]
+    failed, cancelled = states.count(TrialState.FAILED), states.count(TrialState.CANCELLED)
+    if not (failed or cancelled):
         return None
     return {"group": group.key, "trials": group.trials, "failed": failed, "cancelled": cancelled}
 
@@ -152,9 +156,9 @@ def _without_seconds(sweep: SweepRecord, axis: str, trials: Sequence[Candidate])
 
 
 def _check_names(names: Sequence[str], trials: Sequence[Candidate], sweep: SweepRecord) -> None:
-    known = dict.fromkeys((WORKERS, *(name for trial in trials for name in trial.parameters)))
     for name in names:
-        if name not in known:
+        if name != WORKERS and not any(name in trial.parameters for trial in trials):
+            known = dict.fromkeys((WORKERS, *(name for trial in trials for name in trial.parameters)))
             near = difflib.get_close_matches(name, known, n=1)
             remedy = f"did you mean {near[0]}? " if near else ""
             raise SpecError([f"by: sweep {sweep.name} has no parameter {name!r}; {remedy}known are {', '.join(known)}"])

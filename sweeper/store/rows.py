@@ -66,9 +66,10 @@ def candidates(found: Sequence[Sequence[Any]]) -> list[Candidate]:
     """Candidates from rows of `statements.candidates_of`."""
     if not found:
         return []
-    trials, texts, states, *others = zip(*found, strict=True)
+    trials, texts, states, finite, *curve, place, shared, source, chance = zip(*found, strict=True)
     # Column by column: there are many rows, and a loop of our own over them takes three times as long.
-    columns = zip(trials, decoded(texts), map(_STATES.__getitem__, states), *others, repeat(()), strict=False)
+    known = (trials, decoded(texts), map(_STATES.__getitem__, states), map(bool, finite), *curve, place)
+    columns = zip(*known, map(bool, shared), source, map(bool, chance), repeat(()), strict=False)
     return list(map(Candidate._make, columns))
 
 

@@ -32,6 +32,7 @@ from sweeper.ranking.chance import LIMITS
 from sweeper.ranking.curve import LossPoint
 from sweeper.store import tables
 
+PLACE = 8  # of the position among the columns of `candidates_of`
 INTERRUPTED = "interrupted"  # the state of an attempt that did not come to its end
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Text, cast, func, or_, select
@@ -111,7 +112,9 @@ class Trials:
             trial = tables.trial.c
             query = query.where(or_(trial.state != TrialState.PENDING.value, trial.attempt > 0))
         with collection_paused():
-            return self._read(lambda connection: rows.candidates(connection.execute(query).all()))
+            # As the driver has them, and put in order here: there are many, and either takes a third of the time.
+            found = self._read(lambda connection: connection.execute(query.order_by(None)).cursor.fetchall())
+            return rows.candidates(sorted(found, key=itemgetter(statements.PLACE)))
 
 
 @dataclass(frozen=True)

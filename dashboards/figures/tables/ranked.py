@@ -137,8 +137,10 @@ def _lacking(
     store: Store, sweep: SweepRecord, trials: Sequence[Candidate], over: str, rate: float | None
 ) -> tuple[str, str] | None:
     """Why no curve has an area over this axis, and what to do; None where one has, or there are no curves."""
+    if _has_areas(trials):
+        return None
     whole = [trial for trial in trials if trial.complete and trial.finite]
-    if not whole or _has_areas(whole):
+    if not whole:
         return None
     axes = [axis for axis in OVER if axis != over and (axis != DOLLARS or rate is not None)]
     there = [axis for axis in axes if _has_areas(candidates_over(store, sweep, axis, rate))]
