@@ -23,6 +23,7 @@ from sweeper.spec import BY_LOSS, OVER
 from sweeper.spec.axes import WORKERS
 from sweeper.spec.repeats import Race, gives_seeds
 from sweeper.store import Store, SweepRecord
+from sweeper.store.gc_pause import collection_paused
 
 
 def best_answer(
@@ -55,7 +56,22 @@ def best_answer(
         NotFoundError: see `Store.sweeps.find`.
         SpecError: a name in `by` that is no parameter of the sweep, a threshold or an axis that is none.
     """
-    sweep = store.sweeps.find(reference)
+    asked: dict[str, Any] = {"threshold": threshold, "over": over, "oversubscribed": oversubscribed, "rate": rate}
+    return best_of(store, store.sweeps.find(reference), by, **asked)
+
+
+@collection_paused()
+def best_of(
+    store: Store,
+    sweep: SweepRecord,
+    by: Sequence[str] = (),
+    threshold: float | None = None,
+    over: str | None = None,
+    *,
+    oversubscribed: bool = False,
+    rate: float | None = None,
+) -> dict[str, Any]:
+    """The same of a sweep that was found already."""
     axis = sweep.over if over is None else over
     if axis not in OVER:
         raise SpecError([f"over: unknown axis {axis!r}; use one of {', '.join(OVER)}"])
@@ -145,14 +161,14 @@ def _repeatable(store: Store, sweep: SweepRecord) -> int:
 def _of_unknown_origin(sweep: SweepRecord, axis: str, trials: Sequence[Candidate]) -> int:
     if sweep.origin != "import" or axis in ("images", "steps"):
         return 0
-    whole = (one for one in trials if one.complete and one.finite and one.seconds is not None)
-    return sum(one.area is None and not one.oversubscribed for one in whole)
+    untold = (one for one in trials if one.area is None and one.seconds is not None and not one.oversubscribed)
+    return sum(one.complete and one.finite for one in untold)
 
 
 def _without_seconds(sweep: SweepRecord, axis: str, trials: Sequence[Candidate]) -> int:
     if sweep.origin != "import" or axis in ("images", "steps"):
         return 0
-    return sum(one.complete and one.finite and one.seconds is None for one in trials)
+    return sum(one.seconds is None and one.complete and one.finite for one in trials)
 
 
 def _check_names(names: Sequence[str], trials: Sequence[Candidate], sweep: SweepRecord) -> None:

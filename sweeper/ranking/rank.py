@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
@@ -122,8 +123,11 @@ def best_per_group(
 ) -> list[Group]:
     """One group for each value of the `group_by` parameters, in numeric order; a group that nobody won has its row."""
     members: dict[Key, list[Candidate]] = {}
-    for candidate in candidates:
-        members.setdefault(group_key(candidate.parameters, group_by), []).append(candidate)
+    candidates = list(candidates)
+    parameters = [candidate.parameters for candidate in candidates]
+    keys = zip(*([one.get(name) for one in parameters] for name in group_by), strict=True) if group_by else repeat(())
+    for key, candidate in zip(keys, candidates, strict=False):
+        members.setdefault(key, []).append(candidate)
     return [
         _group(dict(zip(group_by, key, strict=True)), members[key], threshold)
         for key in sorted(members, key=lambda key: [sort_key(value) for value in key])

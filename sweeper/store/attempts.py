@@ -260,7 +260,7 @@ class Attempts:
         queries = [query]
         if trials is not None:
             portions = (trials[begin : begin + _AT_ONCE] for begin in range(0, len(trials), _AT_ONCE))
-            queries = [query.where(tables.evaluation.c.trial_id.in_(some)) for some in portions]
+            queries = [query.where(tables.trial.c.id.in_(some)) for some in portions]
         found = (row for one in queries for row in self._all(one))
         return {row["trial_id"]: rows.evaluation_record(row) for row in found}
 

@@ -26,6 +26,7 @@ from sweeper.store import Store, SweepRecord
 from sweeper.store.gc_pause import collection_paused
 
 
+@collection_paused()
 def trial_table(
     store: Store,
     sweep: SweepRecord,
@@ -55,8 +56,7 @@ def trial_table(
     lacks = _lacking(store, sweep, found, axis, rate)
     batch_name = _batch_name(trials)
     others = _varied(trials, sweep.group_by)
-    with collection_paused():
-        groups = [_group(group, batch_name, others) for group in best_per_group(trials, limit, sweep.group_by)]
+    groups = [_group(group, batch_name, others) for group in best_per_group(trials, limit, sweep.group_by)]
     return TrialTable(sweep.id, sweep.name, axis, limit, batch_name, tuple(groups), rate, lacks)
 
 
@@ -111,7 +111,7 @@ def _rows(
         shared,
         chance,
     )
-    return list(map(TrialRow._make, zip(*columns, strict=False)))
+    return list(map(tuple.__new__, repeat(TrialRow), zip(*columns, strict=False)))  # as `_make`, in a third of the time
 
 
 def _batch_name(trials: Iterable[Candidate]) -> str:
