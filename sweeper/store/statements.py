@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -180,23 +180,36 @@ def insert_points(connection: Connection, trial_id: str, attempt: int, points: S
         connection.exec_driver_sql(f"INSERT INTO loss_point ({columns}) VALUES (?, ?, ?, ?, ?, ?)", values)
 
 
-def state_counts(
-    connection: Connection, sweep_id: str | None = None
-) -> dict[str, tuple[dict[TrialState, int], int, int]]:
-    """By sweep, or of one: how many trials are in each state, were ever attempted, and run under a live lease."""
-    columns = tables.trial.c
-    begun = func.sum(case((columns.attempt > 0, 1), else_=0))
-    held = func.sum(case((is_held(), 1), else_=0))
-    query = select(columns.sweep_id, columns.state, func.count(), begun, held)
-    query = query.group_by(columns.sweep_id, columns.state)
+class Counts(NamedTuple):
+    """Of a sweep: its trials by state, whether any was ever attempted, and how many run under a live lease."""
+
+    states: dict[TrialState, int]
+    begun: bool
+    held: int
+
+
+def state_counts(connection: Connection, sweep_id: str | None = None) -> dict[str, Counts]:
+    """The counts of one sweep, or of all that have trials; from an index, but for what that does not tell."""
+    trial = tables.trial.c
+    query = select(trial.sweep_id, trial.state, func.count()).group_by(trial.sweep_id, trial.state)
     if sweep_id is not None:
-        query = query.where(columns.sweep_id == sweep_id)
-    counts: dict[str, tuple[dict[TrialState, int], int, int]] = {}
-    for sweep_id, state, count, attempted, run in connection.execute(query):
-        states, begun_before, held_before = counts.get(sweep_id, ({}, 0, 0))
-        now = {**states, TrialState(state): count}
-        counts[sweep_id] = now, begun_before + int(attempted), held_before + int(run)
-    return counts
+        query = query.where(trial.sweep_id == sweep_id)
+    states: dict[str, dict[TrialState, int]] = {}
+    for of_sweep, state, count in connection.execute(query):
+        states.setdefault(of_sweep, {})[TrialState(state)] = count
+    run = [one for one, counts in states.items() if TrialState.RUNNING in counts]
+    held = {one: _count(connection, trial.sweep_id == one, is_held()) for one in run}
+    wait = [one for one, counts in states.items() if counts.keys() == {TrialState.PENDING}]  # maybe for another attempt
+    begun = {one: _is_there(connection, trial.sweep_id == one, trial.attempt > 0) for one in wait}
+    return {one: Counts(counts, begun.get(one, True), held.get(one, 0)) for one, counts in states.items()}
+
+
+def _count(connection: Connection, *conditions: ColumnElement[bool]) -> int:
+    return int(connection.execute(select(func.count()).select_from(tables.trial).where(*conditions)).scalar() or 0)
+
+
+def _is_there(connection: Connection, *conditions: ColumnElement[bool]) -> bool:
+    return bool(connection.execute(select(exists().where(*conditions))).scalar())
 
 
 def is_held() -> ColumnElement[bool]:

@@ -22,6 +22,7 @@ from sweeper.store.records import SweepRecord
 from sweeper.store.transactions import Transactions
 
 TO_BE_REPEATED = "to be repeated, for its ranks shared cores or GPUs; it keeps its result meanwhile"
+_NONE = statements.Counts({}, begun=False, held=0)  # of a sweep without trials
 _AT_ONCE = 500  # values in one statement; SQLite takes a limited number
 ImportedCurve = tuple[dict[str, Any], str, Sequence[LossPoint], CurveSummary]  # parameters, source, points, summary
 
@@ -281,7 +282,7 @@ def _all_sweeps(connection: Connection) -> list[SweepRecord]:
     order = (tables.sweep.c.created_at.desc(), tables.sweep.c.id)
     found = connection.execute(select(tables.sweep).order_by(*order)).mappings().all()
     counts = statements.state_counts(connection)
-    return [rows.sweep_record(row, *counts.get(row["id"], ({}, 0, 0))) for row in found]
+    return [rows.sweep_record(row, *counts.get(row["id"], _NONE)) for row in found]
 
 
 def _of_id(connection: Connection, sweep_id: str) -> SweepRecord | None:
@@ -289,7 +290,7 @@ def _of_id(connection: Connection, sweep_id: str) -> SweepRecord | None:
     row = connection.execute(select(tables.sweep).where(tables.sweep.c.id == sweep_id)).mappings().one_or_none()
     if row is None:
         return None
-    return rows.sweep_record(row, *statements.state_counts(connection, sweep_id).get(sweep_id, ({}, 0, 0)))
+    return rows.sweep_record(row, *statements.state_counts(connection, sweep_id).get(sweep_id, _NONE))
 
 
 def _missing(connection: Connection, sweep_id: str, trials: Iterable[TrialSpec]) -> Iterator[WrittenTrial]:

@@ -14,6 +14,7 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
 from sweeper.store import rows, statements, tables
 from sweeper.store.gc_pause import collection_paused
+from sweeper.store.json_texts import all_decoded
 from sweeper.store.records import TrialRecord, WaitingTrial
 from sweeper.store.transactions import Transactions
 
@@ -32,7 +33,8 @@ class Trials:
         query = statements.trials().where(tables.trial.c.sweep_id == sweep_id).order_by(tables.trial.c.position)
         if states:
             query = query.where(tables.trial.c.state.in_(state.value for state in states))
-        return [rows.trial_record(row) for row in self._all(query)]
+        with collection_paused():
+            return [rows.trial_record(row) for row in self._all(query)]
 
     def each(self, sweep_id: str) -> Iterable[TrialRecord]:
         """The same, read again and in portions by each who asks: for those who keep little of a trial."""
@@ -87,7 +89,7 @@ class Trials:
         unbegun = (trial.sweep_id == sweep_id, trial.state == TrialState.PENDING.value, trial.attempt == 0)
         query = select(trial.id, cast(trial.parameters, Text)).where(*unbegun)
         found = self._read(lambda connection: connection.execute(query).all())
-        return zip([row[0] for row in found], rows.decoded([row[1] for row in found]), strict=True)
+        return zip([row[0] for row in found], all_decoded([row[1] for row in found]), strict=True)
 
     def find(self, trial_id: str) -> TrialRecord:
         """The trial with this id. Raises NotFoundError where there is none."""
