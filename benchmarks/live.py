@@ -135,7 +135,7 @@ def schedule(url: str, sweep_id: str, at_once: int) -> None:
         from rich.console import Console
 
         sweep = store.sweeps.find(sweep_id)
-        view = make_view(Console(stderr=True), sweep, store.trials.of(sweep_id))
+        view = make_view(Console(stderr=True), store, sweep)
         with contextlib.closing(LocalExecutor(Capacity((Seats(at_once),)))) as executor:
             Scheduler(store, executor, view).run(sweep_id)
 

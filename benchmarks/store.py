@@ -1,4 +1,4 @@
-"""The store: points in, on SQLite and PostgreSQL, and answers out; beside MLflow's store where that is installed."""
+"""The store: points in, on SQLite and PostgreSQL, answers out, and large grids; beside MLflow's store if installed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import chain
 
 from sqlalchemy import Column, Float, Integer, MetaData, String, Table, create_engine, insert, text
 
-from benchmarks import mlflow_store, postgresql
+from benchmarks import large_grids, mlflow_store, postgresql
 from benchmarks.measure import Row, alone, arguments, compare, installed, report, versions
 from dashboards.figures.tables import trial_table
 from sweeper.answers.best import best_answer
@@ -150,7 +150,8 @@ def main() -> None:
     """Measure and report."""
     given = arguments(__doc__ or "")
     trials, n, many = (20, 3, 400) if given.quick else (100, 5, 10_000)
-    report(chain(points_rows(trials, n, rivals=not given.quick), answers(many, n)), given.json)
+    points = points_rows(trials, n, rivals=not given.quick)
+    report(chain(points, answers(many, n), large_grids.rows(2000 if given.quick else 100_000, n)), given.json)
 
 
 if __name__ == "__main__":

@@ -72,6 +72,8 @@ DEFAULT_IMAGES = 61_440
 # Fields of which a run has one: how long it trains, how many images a step has.
 BUDGETS = ("images", "epochs", "steps")
 BATCH_SIZES = ("batch_size", "global_batch_size")
+# Fields whose value neither decides whether others are right, nor what a run needs or how long it trains.
+INDEPENDENT = ("learning_rate", "momentum", "weight_decay", "points", "evaluate_every", "checkpoint_every", "seed")
 
 
 def _no_boolean(value: Any) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from engine.config import TrainingConfig, is_factory
-from engine.data import load
+from engine.data import fetch
 from engine.factories import check_factory
 from engine.operators import check_operators, needs_operators
 from sweeper.errors import NotFoundError, RepeatedError, SpecError, StoreError
@@ -25,8 +25,9 @@ from sweeper.gangs.worlds import check_one_world
 from sweeper.guides import guide_for
 from sweeper.guides.samplers import first_points, further_points
 from sweeper.paths import checkpoints_folder, make_logs_folder
-from sweeper.plan import outermost, plan, trials_at
+from sweeper.plan import PlannedTrials, outermost, plan
 from sweeper.plan.trial import KEPT, TrialSpec, TrialState
+from sweeper.ranking.cost import stored_axis
 from sweeper.scheduling.admission import check_seating, shape_of
 from sweeper.scheduling.interrupts import Interrupts
 from sweeper.scheduling.observer import Audience
@@ -71,7 +72,10 @@ class Rerun:
 
 @dataclass(frozen=True)
 class PreparedSweep:
-    """A spec with its trials, for which everything that they need was found; `needed` stands for those to come, too."""
+    """A spec with its trials, for which everything that they need was found.
+
+    Those `needed` stand for all of them, and for those to come.
+    """
 
     spec: SweepSpec
     trials: Sequence[TrialSpec]
@@ -82,7 +86,7 @@ def prepare_sweep(spec: SweepSpec, execution: Execution) -> PreparedSweep:
     """Plan a spec and look for all that its trials need, before a store is made for it; raises as `prepare` does."""
     spec.check_effects()
     trials = plan(spec, first_points)
-    needed = [*trials, *outermost(spec)] if spec.search.learns else trials
+    needed = [*trials.kinds, *(outermost(spec) if spec.search.learns else [])]
     prepare(needed, execution)
     return PreparedSweep(spec, trials, needed)
 
@@ -115,7 +119,7 @@ def resume_sweep(
     `change` has more of it wait, the trials in `states` and those `added`, and is called when all that these and the
     rest need is found to be there. A stop that was asked for before is forgotten, or holds without `forget_stop`.
     """
-    waiting = (trial.planned for trial in store.trials.of(sweep_id, states))
+    waiting = (trial.planned for trial in store.trials.kinds(sweep_id, states))
     specs = [*waiting, *added, *to_come(store.sweeps.find(sweep_id))]
     prepare(specs, execution)
     change()
@@ -147,29 +151,30 @@ def extend_sweep(
     if spec.search.method != "grid":
         spec = _going_on(found, spec)
     trials = _further_trials(store, found, spec)
-    missing = [name for name in found.group_by if any(name not in trial.parameters for trial in trials)]
+    missing = [name for name in found.group_by if any(name not in trial.parameters for trial in trials.kinds)]
     if missing:
         raise SpecError([f"space: sweep {found.id} is grouped by {missing[0]}, which is not swept; add it"])
 
     def add() -> None:
-        new = len(store.sweeps.extend(found.id, trials))
+        new = store.sweeps.extend(found.id, trials)
         if spec.search.method == "grid":
             tell(f"sweep {found.id}: {new} new trials, {len(trials) - new} that it has already")
         else:
             store.sweeps.change_spec(found.id, spec)
             tell(f"sweep {found.id}: the search goes on from {found.trials} to {spec.search.trials} trials")
 
-    needed = [*trials, *(outermost(spec) if spec.search.learns else [])]
+    needed = [*trials.kinds, *(outermost(spec) if spec.search.learns else [])]
     return resume_sweep(store, found.id, execution, audience, added=needed, change=add)
 
 
-def _further_trials(store: Store, sweep: SweepRecord, spec: SweepSpec) -> list[TrialSpec]:
+def _further_trials(store: Store, sweep: SweepRecord, spec: SweepSpec) -> PlannedTrials:
     """The trials of a spec that are known by now; a search that learns thinks of its own when it runs."""
     if spec.search.method == "grid":
         return plan(spec)
     if spec.search.learns:
-        return []
-    return trials_at(spec, further_points(spec, [trial.parameters for trial in store.trials.of(sweep.id)]))
+        return PlannedTrials(spec, [])
+    known = [trial.parameters for trial in store.trials.candidates(sweep.id, stored_axis(sweep.over))]
+    return PlannedTrials(spec, further_points(spec, known))
 
 
 def _going_on(sweep: SweepRecord, spec: SweepSpec) -> SweepSpec:
@@ -271,8 +276,7 @@ def execute(
         sweep_id = submit()
         sweep = store.sweeps.find(sweep_id)
         try:
-            trials_now = store.trials.of(sweep_id)
-            with audience.view(sweep, trials_now) as view:
+            with audience.view(store, sweep) as view:
                 scheduler = Scheduler(
                     store,
                     executor,
@@ -282,7 +286,7 @@ def execute(
                     retries=sweep.spec.retries,
                     limits=sweep.spec.limits,
                     oversubscribe=execution.oversubscribe,
-                    guide=guide_for(sweep, trials_now, store.attempts.points),
+                    guide=guide_for(sweep, store.trials.each(sweep_id), store.attempts.points),
                 )
                 scheduler.run(sweep_id)
         except KeyboardInterrupt:
@@ -349,7 +353,7 @@ def fetch_data(configs: Sequence[TrainingConfig]) -> None:
     """Have each data set of the trials on this machine, decoded, before ranks ask for it all at once."""
     for name in dict.fromkeys(config.data for config in configs):
         if not is_factory(name):
-            load(name)
+            fetch(name)
 
 
 def check_factories(configs: Sequence[TrainingConfig]) -> None:

@@ -16,13 +16,12 @@ from rich.text import Text
 
 from sweeper.answers.cost import candidate_over
 from sweeper.answers.numbers import as_passed, measure, parameter
+from sweeper.answers.standings import Standings
 from sweeper.answers.sweeps import shown_parameters
 from sweeper.answers.trial_words import area_words
-from sweeper.ranking import Group as RankedGroup
 from sweeper.ranking.curve import LossPoint
-from sweeper.ranking.settings import rank_groups
 from sweeper.scheduling.observer import Audience, Observer
-from sweeper.store import SweepRecord, TrialRecord
+from sweeper.store import Store, SweepRecord, TrialRecord
 from sweeper.streams import Unfailing
 from sweeper.text_table import SHORTEST_WORDS, fit_table, shorten
 
@@ -34,18 +33,18 @@ class View(Observer, AbstractContextManager[Any], Protocol):
     """An observer that is shown while its block runs."""
 
 
-def make_view(console: Console, sweep: SweepRecord, trials: Sequence[TrialRecord]) -> View:
+def make_view(console: Console, store: Store, sweep: SweepRecord) -> View:
     """The view that suits the console: live on a terminal, lines elsewhere."""
     # In a notebook rich redraws a cell with ipywidgets, and shows nothing without.
     redrawn = console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
-    return LiveView(console, sweep, trials) if redrawn else LineView(console, sweep, trials)
+    return (LiveView if redrawn else LineView)(console, sweep, Standings(store, sweep))
 
 
 def on_console(console: Console) -> Audience:
     """Whoever looks at the console."""
     return Audience(
         say=lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True),
-        view=lambda sweep, trials: make_view(console, sweep, trials),
+        view=lambda store, sweep: make_view(console, store, sweep),
     )
 
 
@@ -56,7 +55,7 @@ def in_notebook_or_terminal() -> Audience:
 
 def silent() -> Audience:
     """Nobody."""
-    return Audience(say=lambda _: None, view=lambda _sweep, _trials: nullcontext(_Unseen()))
+    return Audience(say=lambda _: None, view=lambda _store, _sweep: nullcontext(_Unseen()))
 
 
 class _Unseen:
@@ -79,60 +78,39 @@ class _Unseen:
 
 
 class _SweepView:
-    """What every view keeps: the trials as they are now, and who leads."""
+    """What every view keeps: the trials that run, and who leads."""
 
-    def __init__(self, console: Console, sweep: SweepRecord, trials: Sequence[TrialRecord]) -> None:
-        self._console, self._sweep = console, sweep
-        self._rate, self._repeats = sweep.spec.rate, sweep.spec.repeats
-        self._trials = {trial.id: trial for trial in trials}
-        self._ranked: list[RankedGroup] | None = None
+    def __init__(self, console: Console, sweep: SweepRecord, standings: Standings) -> None:
+        self._console, self._sweep, self._standings = console, sweep, standings
+        self._rate = sweep.spec.rate
 
-    def _note(self, trial: TrialRecord) -> None:
-        self._trials[trial.id] = trial
-        if trial.state.ended:
-            self._ranked = None
-
-    def _total(self) -> int:
-        """All trials, also those that a search is still to add."""
-        return max(self._sweep.total, len(self._trials))
-
-    def _ended(self) -> int:
-        return sum(trial.state.ended for trial in self._trials.values())
+    def _count(self) -> str:
+        return f"{self._standings.ended}/{self._standings.total}"
 
     def _words_of(self, parameters: Mapping[str, Any]) -> str:
         return _in_words(as_passed(parameters) if self._sweep.spec.is_command else parameters)
-
-    def _groups(self) -> list[RankedGroup]:
-        """Ranked anew only when a trial has ended: this runs on cores that trials are timed on."""
-        if self._ranked is None:
-            candidates = [candidate_over(trial, self._sweep.over, self._rate) for trial in self._trials.values()]
-            sweep = self._sweep
-            self._ranked = rank_groups(candidates, sweep.threshold, sweep.group_by, self._repeats)
-        return self._ranked
 
 
 class LineView(_SweepView):
     """A line for each trial that ends, with the new leader of its group where it took the lead."""
 
     def __enter__(self) -> LineView:
-        self._print(f"sweep {self._sweep.id} ({self._sweep.name}): {plural(self._total(), 'trial')}")
+        self._print(f"sweep {self._sweep.id} ({self._sweep.name}): {plural(self._standings.total, 'trial')}")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._print(f"sweep {self._sweep.id}: {self._ended()} of {self._total()} trials ended")
+        self._print(f"sweep {self._sweep.id}: {self._standings.ended} of {self._standings.total} trials ended")
 
     def trial_started(self, trial: TrialRecord) -> None:
         """Nothing to say yet."""
-        self._note(trial)
+        self._standings.note(trial)
 
     def point_reported(self, trial: TrialRecord, point: LossPoint) -> None:
         """Nothing: a log of every point is the store's."""
 
     def trial_ended(self, trial: TrialRecord) -> None:
         """How it ended, its area and minimum, and whether it leads now."""
-        self._note(trial)
-        winners = [group.winner for group in self._groups() if group.winner]
-        leads = any(trial.id == one.trial for winner in winners for one in winner.trials)
+        self._standings.note(trial)
         area = candidate_over(replace(trial, oversubscribed=False), self._sweep.over, self._rate).area
         words = area_words(area, is_bound=trial.area_is_bound)
         values = f"area {words}, minimum loss {measure(trial.minimum_loss)}" if area is not None else ""
@@ -141,17 +119,17 @@ class LineView(_SweepView):
         marks += ["at chance"] if trial.at_chance else []
         marks += [f"derived from trial {trial.derived_from}"] if trial.derived_from else []
         what = f"{describe(trial)}: {trial.state.value}"
-        parts = [what, values, *marks, why, "leads its group" if leads else ""]
-        self._print(f"[{self._ended()}/{self._total()}] {', '.join(filter(None, parts))}")
+        parts = [what, values, *marks, why, "leads its group" if self._standings.leads(trial.id) else ""]
+        self._print(f"[{self._count()}] {', '.join(filter(None, parts))}")
 
     def result_kept(self, trial: TrialRecord, why: str) -> None:
         """That it keeps its old result, and why."""
-        self._note(trial)
-        self._print(f"[{self._ended()}/{self._total()}] {old_result_kept(trial, why)}")
+        self._standings.note(trial)
+        self._print(f"[{self._count()}] {old_result_kept(trial, why)}")
 
     def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
         """Why, and that there will be another."""
-        self._note(trial)
+        self._standings.note(trial)
         self._print(another_attempt(trial, reason))
 
     def _print(self, line: str) -> None:
@@ -161,9 +139,9 @@ class LineView(_SweepView):
 class LiveView(_SweepView):
     """A bar for the sweep, the running trials with their loss, the leader of each group; redrawn in place."""
 
-    def __init__(self, console: Console, sweep: SweepRecord, trials: Sequence[TrialRecord]) -> None:
-        super().__init__(console, sweep, trials)
-        self._points: dict[str, LossPoint | None] = {}
+    def __init__(self, console: Console, sweep: SweepRecord, standings: Standings) -> None:
+        super().__init__(console, sweep, standings)
+        self._running: dict[str, tuple[TrialRecord, LossPoint | None]] = {}
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -172,7 +150,8 @@ class LiveView(_SweepView):
             console=console,
         )
         name = shorten(f"{sweep.name} ({sweep.id})", max(SHORTEST_WORDS, console.width // 2))
-        self._task = self._bar.add_task(name, total=self._total(), completed=self._ended())
+        self._task = self._bar.add_task(name, total=standings.total, completed=standings.ended)
+        standings.groups()  # reads what waits before anything is drawn, which another thread does
         self._live = Live(
             console=console, refresh_per_second=_REFRESHES_PER_S, get_renderable=self._draw, vertical_overflow="crop"
         )
@@ -182,17 +161,17 @@ class LiveView(_SweepView):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._points.clear()
+        self._running.clear()
         self._live.stop()
 
     def trial_started(self, trial: TrialRecord) -> None:
         """A new row."""
-        self._note(trial)
-        self._points[trial.id] = None
+        self._standings.note(trial)
+        self._running[trial.id] = trial, None
 
     def point_reported(self, trial: TrialRecord, point: LossPoint) -> None:
         """The row's loss."""
-        self._points[trial.id] = point
+        self._running[trial.id] = trial, point
 
     def trial_ended(self, trial: TrialRecord) -> None:
         """The row goes; failures stay above the table as lines."""
@@ -207,14 +186,14 @@ class LiveView(_SweepView):
         self._live.console.print(old_result_kept(trial, why), markup=False, highlight=False)
 
     def _take_row(self, trial: TrialRecord) -> None:
-        self._note(trial)
-        self._points.pop(trial.id, None)
-        self._bar.update(self._task, completed=self._ended(), total=self._total())
+        self._standings.note(trial)
+        self._running.pop(trial.id, None)
+        self._bar.update(self._task, completed=self._standings.ended, total=self._standings.total)
 
     def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
         """The row goes until the next attempt; the failure stays above the table."""
-        self._note(trial)
-        self._points.pop(trial.id, None)
+        self._standings.note(trial)
+        self._running.pop(trial.id, None)
         self._live.console.print(another_attempt(trial, reason), markup=False, highlight=False)
 
     def _draw(self) -> Group:
@@ -222,21 +201,20 @@ class LiveView(_SweepView):
 
     def _running_table(self) -> Text:
         rows = []
-        for trial_id, point in list(self._points.items()):
-            trial = self._trials[trial_id]
+        for trial, point in list(self._running.values()):
             told = (_done(point, trial), f"{point.seconds:.1f}", measure(point.loss)) if point else ("starting", "", "")
             rows.append([describe(trial), *told])
         return self._table(["running", "images", "seconds", "loss"], rows, spare=("seconds", "images"))
 
     def _leader_table(self) -> Text:
         rows = []
-        for group in self._groups():
-            if group.winner:
-                winner = group.winner
-                cells = self._words_of(winner.parameters), measure(winner.area), measure(winner.minimum_loss)
+        for group in self._standings.groups():
+            if group.leader:
+                leader = group.leader
+                cells = self._words_of(leader.parameters), measure(leader.area), measure(leader.minimum_loss)
             else:
                 cells = f"{self._words_of(group.key)}: none yet", "", measure(group.best_minimum_loss)
-            rows.append([*cells, f"{len(group.ranking)}/{group.competitors}"])
+            rows.append([*cells, f"{group.qualified}/{group.competitors}"])
         return self._table(["leader", "area", "minimum loss", "qualified"], rows, spare=("qualified", "minimum loss"))
 
     def _table(self, headers: Sequence[str], rows: Sequence[Sequence[str]], spare: Sequence[str]) -> Text:

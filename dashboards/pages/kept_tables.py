@@ -8,7 +8,7 @@ from typing import Any
 from dashboards.figures.tables import TrialTable, trial_table
 from dashboards.pages.kept import Kept
 from dashboards.pages.view import View
-from sweeper.answers.best import best_answer
+from sweeper.answers.best import best_of
 from sweeper.store import Store, SweepRecord
 
 _MOST = 32  # tables, and as many answers and figures
@@ -38,7 +38,7 @@ class Tables:
 
         def make() -> dict[str, Any]:
             shared, rate = view.oversubscribed, view.rate
-            return best_answer(self._store, sweep.id, (), view.threshold, view.over, oversubscribed=shared, rate=rate)
+            return best_of(self._store, sweep, (), view.threshold, view.over, oversubscribed=shared, rate=rate)
 
         return self._answers.get(_key(sweep, view), self._version(sweep), make)
 

@@ -11,7 +11,7 @@ from engine.data.base import DataSet
 from engine.errors import DataError
 from engine.factories import FactoryError, find_factory
 
-__all__ = ["DataSet", "is_here", "load"]
+__all__ = ["DataSet", "fetch", "is_here", "load"]
 
 # Data sets of files, with what tells where they lie; the others are made up or inside a library.
 _ON_DISK: dict[str, Callable[[], Path | None]] = {
@@ -32,6 +32,16 @@ assert _LOADERS.keys() == DATA.keys()
 def is_here(name: str) -> bool:
     """Whether a data set can be loaded without fetching anything."""
     return name not in _ON_DISK or _ON_DISK[name]() is not None
+
+
+def fetch(name: str) -> None:
+    """Have the files of a data set on this machine, decoded; nothing is done for one that has no files.
+
+    Raises:
+        DataError: they are nowhere, cannot be fetched, or are damaged.
+    """
+    if name in _ON_DISK:
+        load(name)
 
 
 def load(name: str, split: str = "train") -> DataSet:

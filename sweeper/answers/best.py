@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,6 +23,7 @@ from sweeper.spec import BY_LOSS, OVER
 from sweeper.spec.axes import WORKERS
 from sweeper.spec.repeats import Race, gives_seeds
 from sweeper.store import Store, SweepRecord
+from sweeper.store.gc_pause import collection_paused
 
 
 def best_answer(
@@ -56,7 +56,22 @@ def best_answer(
         NotFoundError: see `Store.sweeps.find`.
         SpecError: a name in `by` that is no parameter of the sweep, a threshold or an axis that is none.
     """
-    sweep = store.sweeps.find(reference)
+    asked: dict[str, Any] = {"threshold": threshold, "over": over, "oversubscribed": oversubscribed, "rate": rate}
+    return best_of(store, store.sweeps.find(reference), by, **asked)
+
+
+@collection_paused()
+def best_of(
+    store: Store,
+    sweep: SweepRecord,
+    by: Sequence[str] = (),
+    threshold: float | None = None,
+    over: str | None = None,
+    *,
+    oversubscribed: bool = False,
+    rate: float | None = None,
+) -> dict[str, Any]:
+    """The same of a sweep that was found already."""
     axis = sweep.over if over is None else over
     if axis not in OVER:
         raise SpecError([f"over: unknown axis {axis!r}; use one of {', '.join(OVER)}"])
@@ -70,7 +85,8 @@ def best_answer(
     if sweep.spec.is_command:
         trials = [trial._replace(parameters=as_passed(trial.parameters)) for trial in trials]
     groups = best_per_group(trials, limit, names)
-    accuracies, prune = accuracies_of(store, sweep), sweep.spec.prune
+    shown = [trial.trial for group in groups for one in group.ranking[:2] for trial in one.trials]
+    accuracies, prune = accuracies_of(store, sweep, shown), sweep.spec.prune
     settled = _is_asked_as_pruned(sweep, axis, names, limit) and _holds(sweep, groups) and _as_planned(trials, repeats)
     # By the exact bound nobody is in doubt, but for trials that were pruned when areas still began at the first point.
     exact = prune.method == "area" and not prune.floor and not gives_seeds(repeats)
@@ -108,7 +124,9 @@ def _group(group: Group, accuracies: Mapping[str, float], repeats: int | Race, *
     return {
         "group": group.key,
         "trials": group.trials,
-        "qualified": sum(len(setting.trials) for setting in group.ranking),
+        "qualified": sum(len(one.trials) for one in group.ranking)
+        if group.trials > group.competitors
+        else len(group.ranking),
         "settings": group.competitors,
         "qualified_settings": len(group.ranking),
         "oversubscribed": group.untimed,
@@ -123,9 +141,11 @@ def _group(group: Group, accuracies: Mapping[str, float], repeats: int | Race, *
 
 
 def _lost(group: Group) -> dict[str, Any] | None:
-    states = Counter(trial.state for member in group.members for trial in member.trials)
-    failed, cancelled = states[TrialState.FAILED], states[TrialState.CANCELLED]
-    if group.winner or not (failed or cancelled):
+    if group.winner:
+        return None
+    states = [trial.state for member in group.members for trial in member.trials]
+    failed, cancelled = states.count(TrialState.FAILED), states.count(TrialState.CANCELLED)
+    if not (failed or cancelled):
         return None
     return {"group": group.key, "trials": group.trials, "failed": failed, "cancelled": cancelled}
 
@@ -141,20 +161,20 @@ def _repeatable(store: Store, sweep: SweepRecord) -> int:
 def _of_unknown_origin(sweep: SweepRecord, axis: str, trials: Sequence[Candidate]) -> int:
     if sweep.origin != "import" or axis in ("images", "steps"):
         return 0
-    whole = (one for one in trials if one.complete and one.finite and one.seconds is not None)
-    return sum(one.area is None and not one.oversubscribed for one in whole)
+    untold = (one for one in trials if one.area is None and one.seconds is not None and not one.oversubscribed)
+    return sum(one.complete and one.finite for one in untold)
 
 
 def _without_seconds(sweep: SweepRecord, axis: str, trials: Sequence[Candidate]) -> int:
     if sweep.origin != "import" or axis in ("images", "steps"):
         return 0
-    return sum(one.complete and one.finite and one.seconds is None for one in trials)
+    return sum(one.seconds is None and one.complete and one.finite for one in trials)
 
 
 def _check_names(names: Sequence[str], trials: Sequence[Candidate], sweep: SweepRecord) -> None:
-    known = dict.fromkeys((WORKERS, *(name for trial in trials for name in trial.parameters)))
     for name in names:
-        if name not in known:
+        if name != WORKERS and not any(name in trial.parameters for trial in trials):
+            known = dict.fromkeys((WORKERS, *(name for trial in trials for name in trial.parameters)))
             near = difflib.get_close_matches(name, known, n=1)
             remedy = f"did you mean {near[0]}? " if near else ""
             raise SpecError([f"by: sweep {sweep.name} has no parameter {name!r}; {remedy}known are {', '.join(known)}"])

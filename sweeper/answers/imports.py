@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweeper.answers.sweeps import heading
-from sweeper.interchange.importing import LoggedTrial, notes_on_all
-from sweeper.interchange.logs.time_origin import DecidedOrigin
-from sweeper.interchange.sources import ImportedSweep
 from sweeper.store import Store, SweepRecord, TrialRecord
+
+if TYPE_CHECKING:  # what runs and ranks sweeps says where they are from, and needs no reader of files
+    from sweeper.interchange.importing import LoggedTrial
+    from sweeper.interchange.logs.time_origin import DecidedOrigin
+    from sweeper.interchange.sources import ImportedSweep
 
 
 def import_answer(
@@ -21,6 +23,8 @@ def import_answer(
     that became no point, `lost_lines` those of them that seem to have been one, and `replaced_lines` those that others
     stand for.
     """
+    from sweeper.interchange.importing import notes_on_all
+
     sweep = store.sweeps.find(sweep_id)
     stored = store.trials.of(sweep.id)
     return {

@@ -6,6 +6,7 @@ Numbers that are not finite are still in them; whoever writes JSON makes them nu
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -120,8 +121,8 @@ def shown_parameters(trial: TrialRecord) -> dict[str, Any]:
     return as_passed(trial.parameters) if "command" in trial.config else trial.parameters
 
 
-def accuracies_of(store: Store, sweep: SweepRecord) -> dict[str, float]:
-    found = store.attempts.last_evaluations(sweep.id)
+def accuracies_of(store: Store, sweep: SweepRecord, trials: Sequence[str] | None = None) -> dict[str, float]:
+    found = store.attempts.last_evaluations(sweep.id, trials)
     return {trial: last.accuracy for trial, last in found.items() if not math.isnan(last.accuracy)}
 
 

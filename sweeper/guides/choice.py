@@ -20,8 +20,10 @@ from sweeper.store import SweepRecord, TrialRecord
 def guide_for(
     sweep: SweepRecord, trials: Iterable[TrialRecord], curve_of: Callable[[str], Sequence[LossPoint]]
 ) -> Guide:
-    """What the sweep's spec asks for; `curve_of` gives the points of a trial that has ended."""
-    trials = list(trials)
+    """What the sweep's spec asks for; `curve_of` gives the points of a trial that has ended.
+
+    The trials are read once for each part of the guide that has to know them: not at all by the order of the plan.
+    """
     repeats = sweep.spec.repeats
     rate = sweep.spec.rate if sweep.over == DOLLARS else None
     guide = _pruning_guide(sweep, trials, curve_of, repeats, rate)
@@ -38,7 +40,7 @@ def guide_for(
 
 
 def _sharing_guide(
-    guide: Guide, sweep: SweepRecord, trials: Sequence[TrialRecord], curve_of: Callable[[str], Sequence[LossPoint]]
+    guide: Guide, sweep: SweepRecord, trials: Iterable[TrialRecord], curve_of: Callable[[str], Sequence[LossPoint]]
 ) -> Guide:
     equivalences = {trial.id: equivalence_of(trial.planned) for trial in trials}
     sharing = SharedCurves(guide, stored_axis(sweep.over), equivalences, curve_of)
@@ -50,7 +52,7 @@ def _sharing_guide(
 
 def _pruning_guide(
     sweep: SweepRecord,
-    trials: Sequence[TrialRecord],
+    trials: Iterable[TrialRecord],
     curve_of: Callable[[str], Sequence[LossPoint]],
     repeats: int | Race,
     rate: float | None,

@@ -2,51 +2,99 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
-from collections.abc import Callable, Iterable, Mapping
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
-from typing import Any, TypeAlias
-
-from pydantic import ValidationError
+from typing import Any, TypeAlias, overload
 
 from engine.budget import Budget
-from engine.config import SAMPLES, AugmentationConfig, ScheduleConfig, TrainingConfig
+from engine.config import INDEPENDENT, SAMPLES, TrainingConfig
 from sweeper.errors import SpecError
+from sweeper.plan.making import trial_at
 from sweeper.plan.trial import TrialSpec
-from sweeper.spec import Resources, SweepSpec, replace_field
-from sweeper.spec.axes import SEED, WORKERS
-from sweeper.spec.command import CommandConfig
+from sweeper.plan.written import Writer, WrittenTrial
+from sweeper.spec import SweepSpec
+from sweeper.spec.axes import WORKERS
 from sweeper.spec.dimensions import Choices
-from sweeper.spec.repeats import Race, gives_seeds, planned_seeds
-from sweeper.spec.wording import describe_faults
+from sweeper.spec.repeats import Race, planned_seeds
 
 Sampler: TypeAlias = Callable[[SweepSpec], Iterable[Mapping[str, Any]]]  # the points that a search begins with
 
 MAXIMUM_TRIALS = 100_000
 _MOST_OUTERMOST = 4000
-_KEY_LENGTH = 12
-# What trials were before a field gave the choice: with these values they keep the keys that stores hold.
-_BEFORE_THE_CHOICE: dict[str, Any] = {
-    "fc": "torch",
-    "epochs": None,
-    "steps": None,
-    "exchange.every": 1,
-    "exchange.start": "shared",
-    "exchange.overlap": "auto",
-    "schedule": ScheduleConfig().model_dump(mode="json"),
-    "precision": "tf32",
-    "augmentation": AugmentationConfig().model_dump(mode="json", exclude={"batch"}),
-    "evaluate_every": None,
-    "checkpoint_every": None,
-    "compile": False,
-    "phases": "coarse",
-}
 
 
-def plan(spec: SweepSpec, sampler: Sampler | None = None) -> list[TrialSpec]:
+class PlannedTrials(Sequence[TrialSpec]):
+    """The trials of points, each with its repeats. A trial is made when it is asked for, and not kept."""
+
+    def __init__(self, spec: SweepSpec, points: Sequence[Mapping[str, Any]] | None = None) -> None:
+        """Those of a grid, unless `points` are given.
+
+        Raises:
+            SpecError: a combination that cannot be trained.
+        """
+        self._spec, self._points = spec, points
+        self._repeats = planned_seeds(spec.repeats)
+        try:
+            self.kinds = self._checked()
+        except SpecError:
+            for _ in self:  # the first one that cannot be trained says so
+                pass
+            raise
+
+    def __len__(self) -> int:
+        return self._repeats * (self._spec.size if self._points is None else len(self._points))
+
+    def __iter__(self) -> Iterator[TrialSpec]:
+        return (trial_at(self._spec, *one) for one in self._each())
+
+    @overload
+    def __getitem__(self, place: int) -> TrialSpec: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[TrialSpec]: ...
+
+    def __getitem__(self, place: int | slice) -> TrialSpec | list[TrialSpec]:
+        found = range(len(self))[place]
+        if isinstance(found, int):
+            return next(trial_at(self._spec, *one) for one in itertools.islice(self._each(), found, None))
+        each = list(self._each())
+        return [trial_at(self._spec, *each[number]) for number in found]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(operator.eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def written(self) -> Iterator[WrittenTrial]:
+        """The trials as a store writes them, without making each."""
+        writer = Writer(self._spec)
+        return (writer.written(*one) for one in self._each())
+
+    def _each(self) -> Iterator[tuple[Mapping[str, Any], int]]:
+        points = self._spec.points() if self._points is None else self._points
+        return ((point, repeat) for point in points for repeat in range(self._repeats))
+
+    def _checked(self) -> Sequence[TrialSpec]:
+        """Trials that stand for all: the others differ from them in independent numbers alone, each of which is right.
+
+        Raises:
+            SpecError: a combination that cannot be trained; not always the first one.
+        """
+        writer, found = Writer(self._spec), dict[object, TrialSpec]()
+        points = self._spec.points(INDEPENDENT) if self._points is None else self._points
+        for point in points:
+            kind = writer.kind(point, self._repeats - 1)
+            if kind not in found:
+                found[kind] = trial_at(self._spec, point, 0)
+        if self._points is None:
+            writer.check(self._spec.axes)
+        return list(found.values())
+
+
+def plan(spec: SweepSpec, sampler: Sampler | None = None) -> PlannedTrials:
     """The trials that are known before any has run: all, or of a search that learns those that it begins with.
 
     A grid has worker counts outermost, then the fields in the order of the spec, then the repeats. The points of any
@@ -61,12 +109,11 @@ def plan(spec: SweepSpec, sampler: Sampler | None = None) -> list[TrialSpec]:
         if sampler is None:
             raise ValueError(f"search: {spec.search.method} takes its points from a sampler, and none is given")
         outermost(spec)
-        return trials_at(spec, sampler(spec))
-    points = spec.points()
-    trials = trials_at(spec, points)
+        return PlannedTrials(spec, list(sampler(spec)))
+    trials = PlannedTrials(spec)
     if isinstance(spec.repeats, Race):
-        _trial(spec, points[0], spec.repeats.at_most - 1)  # its seed has to be one, too
-    _check_images(trials)
+        trial_at(spec, next(spec.points()), spec.repeats.at_most - 1)  # its seed has to be one, too
+    _check_images(trials.kinds)
     return trials
 
 
@@ -76,8 +123,7 @@ def trials_at(spec: SweepSpec, points: Iterable[Mapping[str, Any]]) -> list[Tria
     Raises:
         SpecError: one cannot be trained.
     """
-    seeds = range(planned_seeds(spec.repeats))
-    return [_trial(spec, point, repeat) for point in points for repeat in seeds]
+    return [trial_at(spec, point, repeat) for point in points for repeat in range(planned_seeds(spec.repeats))]
 
 
 def outermost(spec: SweepSpec) -> list[TrialSpec]:
@@ -93,98 +139,9 @@ def outermost(spec: SweepSpec) -> list[TrialSpec]:
     counts = workers.values if isinstance(workers, Choices) else workers.ends()
     combined = itertools.islice(itertools.product(*others.values()), max(1, _MOST_OUTERMOST // len(counts)))
     rest = [dict(zip(others, values, strict=True)) for values in combined]
-    trials = [_trial(spec, spec.without_absent({WORKERS: count, **point}), 0) for count in counts for point in rest]
+    trials = [trial_at(spec, spec.without_absent({WORKERS: count, **point}), 0) for count in counts for point in rest]
     _check_images(trials)
     return trials
-
-
-def content_key(config: TrainingConfig | CommandConfig, workers: int, resources: Resources) -> str:
-    """A digest of what decides a trial's result, defaults included: a changed default is another trial."""
-    decides = effective(config, workers)
-    gets = resources.model_dump(mode="json", exclude={"dollars_per_worker_hour"})  # a price changes no result
-    content = {"config": decides, "workers": workers, "resources": gets}
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()[:_KEY_LENGTH]
-
-
-def effective(config: TrainingConfig | CommandConfig, workers: int) -> dict[str, Any]:
-    """What of a config decides a trial's result, with the global batch; what stood for itself before is left out."""
-    if isinstance(config, CommandConfig):
-        return config.model_dump(mode="json", exclude={"folder"})
-    found: dict[str, Any] = {
-        **config.model_dump(mode="json"),
-        "global_batch_size": config.global_batch(workers),
-        "batch_size": None,
-    }
-    augmentation = found["augmentation"]
-    if augmentation["instances"] == 1 or augmentation["batch"] == "instances":
-        del augmentation["batch"]
-    for path, value in _BEFORE_THE_CHOICE.items():
-        *parents, leaf = path.split(".")
-        place: dict[str, Any] = found
-        for parent in parents:
-            place = place[parent]
-        if place[leaf] == value:
-            del place[leaf]
-    return found
-
-
-def with_seed(trial: TrialSpec, seed: int) -> TrialSpec:
-    """The same trial with another seed, as a plan of more repeats has it."""
-    changes = {SEED: seed}
-    config: TrainingConfig | CommandConfig
-    if isinstance(trial.config, CommandConfig):
-        config = trial.config.with_values(changes)
-    else:
-        config = replace_field(trial.config, changes)
-    return TrialSpec(
-        key=content_key(config, trial.workers, trial.resources),
-        workers=trial.workers,
-        parameters={**trial.parameters, **changes},
-        config=config,
-        resources=trial.resources,
-    )
-
-
-def _trial(spec: SweepSpec, point: Mapping[str, Any], repeat: int) -> TrialSpec:
-    """The trial at a point; a field that is None keeps the value in `trial`, and has none in a command."""
-    changes = {name: value for name, value in point.items() if name != WORKERS}
-    workers = int(point[WORKERS])
-    config: TrainingConfig | CommandConfig
-    if isinstance(spec.trial, CommandConfig):
-        if gives_seeds(spec.repeats):
-            changes[SEED] = int(spec.trial.values.get(SEED) or 0) + repeat
-        config, parameters = spec.trial.with_values(changes), {WORKERS: workers, **changes}
-    else:
-        if gives_seeds(spec.repeats):
-            changes[SEED] = spec.trial.seed + repeat
-        config = _changed(spec.trial, {name: value for name, value in changes.items() if value is not None}, point)
-        parameters = _parameters(config, workers, changes)
-    return TrialSpec(
-        key=content_key(config, workers, spec.resources),
-        workers=workers,
-        parameters=parameters,
-        config=config,
-        resources=spec.resources,
-    )
-
-
-def _changed(trial: TrainingConfig, changes: dict[str, Any], point: Mapping[str, Any]) -> TrainingConfig:
-    try:
-        return replace_field(trial, changes)
-    except ValidationError as error:
-        at = ", ".join(f"{name}={value}" for name, value in point.items())
-        raise SpecError([f"{line} (at {at})" for line in describe_faults(error, TrainingConfig, "trial")]) from None
-
-
-def _parameters(config: TrainingConfig, workers: int, changes: dict[str, Any]) -> dict[str, Any]:
-    size = (
-        {"global_batch_size": config.global_batch_size}
-        if config.global_batch_size is not None
-        else {"batch_size": config.global_batch(1)}
-    )
-    always = {WORKERS: workers, **size, "learning_rate": config.learning_rate}
-    return {**always, **{name: value for name, value in changes.items() if value is not None or name not in always}}
 
 
 def _check_size(spec: SweepSpec) -> None:

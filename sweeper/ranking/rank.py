@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import repeat
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from sweeper.plan.trial import TrialState
@@ -77,6 +78,9 @@ class Group:
         return self.ranking[0] if self.ranking else None
 
 
+_COUNTED = [Candidate._fields.index(name) for name in ("finite", "minimum_loss", "oversubscribed", "at_chance")]
+
+
 def group_key(parameters: Mapping[str, Any], group_by: Sequence[str]) -> Key:
     """The values by which a trial's rivals are found."""
     if len(group_by) == 1:  # as most are, and there are many trials
@@ -105,13 +109,13 @@ def rank(candidates: Iterable[Candidate], threshold: float | None) -> list[Candi
     Equal areas are ordered by fewer workers, smaller batch, smaller rate, and the trial's id.
     """
     qualified = [c for c in candidates if qualifies(c, threshold)]
-    qualified.sort(key=_area)
-    # The rest of the order is looked at only where areas are equal: few are.
-    ranking: list[Candidate] = []
-    for _, equal in groupby(qualified, key=_area):
-        ties = list(equal)
-        ranking += ties if len(ties) == 1 else sorted(ties, key=_order)
-    return ranking
+    areas = _numbers([c.area for c in qualified])
+    if len(set(areas)) == len(areas):  # the rest of the order is looked at only where areas are equal
+        order = sorted(range(len(areas)), key=areas.__getitem__)
+    else:
+        places = list(zip(areas, *_tie_breakers(qualified), strict=True))
+        order = sorted(range(len(places)), key=places.__getitem__)
+    return [qualified[place] for place in order]
 
 
 def best_per_group(
@@ -119,8 +123,11 @@ def best_per_group(
 ) -> list[Group]:
     """One group for each value of the `group_by` parameters, in numeric order; a group that nobody won has its row."""
     members: dict[Key, list[Candidate]] = {}
-    for candidate in candidates:
-        members.setdefault(group_key(candidate.parameters, group_by), []).append(candidate)
+    candidates = list(candidates)
+    parameters = [candidate.parameters for candidate in candidates]
+    keys = zip(*([one.get(name) for one in parameters] for name in group_by), strict=True) if group_by else repeat(())
+    for key, candidate in zip(keys, candidates, strict=False):
+        members.setdefault(key, []).append(candidate)
     return [
         _group(dict(zip(group_by, key, strict=True)), members[key], threshold)
         for key in sorted(members, key=lambda key: [sort_key(value) for value in key])
@@ -130,20 +137,23 @@ def best_per_group(
 def _group(key: dict[str, Any], members: Sequence[Candidate], threshold: float | None) -> Group:
     ranking = tuple(rank(members, threshold))
     least = ranking[0].area if ranking else None
-    trials = [trial for member in members for trial in member.trials]
-    losses = (c.minimum_loss for c in trials if c.minimum_loss is not None and _is_number(c.minimum_loss))
-    pruned = (c for c in members if c.state is TrialState.PRUNED and not _has_failed(c, threshold))
+    trials = [trial for member in members for trial in member.trials] if members[0].repeats else members
+    # Column by column, and a look at single trials only where there is something to be seen: there are many.
+    finite, losses, shared, chance = (list(map(itemgetter(column), trials)) for column in _COUNTED)
+    states, of_trials = [c.state for c in members], [c.state for c in trials]
+    pruned = [c for c in members if c.state is TrialState.PRUNED] if TrialState.PRUNED in states else []
+    rivals = [c for c in pruned if not _has_failed(c, threshold)]
     return Group(
         key=key,
         trials=len(trials),
         ranking=ranking,
-        best_minimum_loss=min(losses, default=None),
-        untimed=sum(c.oversubscribed and c.complete and c.area is None for c in trials),
-        rivals=tuple(c for c in pruned if c.area is None or least is None or c.area <= least),
+        best_minimum_loss=_least([loss for loss in losses if loss is not None]),
+        untimed=sum(c.oversubscribed and c.complete and c.area is None for c in trials) if any(shared) else 0,
+        rivals=tuple(c for c in rivals if c.area is None or least is None or c.area <= least),
         competitors=len(members),
-        pruned=sum(c.state is TrialState.PRUNED for c in members),
-        diverged=sum(has_diverged(c) for c in trials),
-        at_chance=sum(c.at_chance for c in trials),
+        pruned=len(pruned),
+        diverged=0 if all(finite) and TrialState.DIVERGED not in of_trials else sum(map(has_diverged, trials)),
+        at_chance=sum(chance),
         members=tuple(members),
     )
 
@@ -164,19 +174,30 @@ def sort_key(value: Any) -> tuple[int, float, str]:
     return (1, 0.0, str(value))
 
 
-def _area(candidate: Candidate) -> float:
-    return _number(candidate.area)
+def _tie_breakers(candidates: Sequence[Candidate]) -> list[list[Any]]:
+    """What decides between candidates of equal areas, column by column."""
+    parameters = [candidate.parameters for candidate in candidates]
+    sizes = [one.get("batch_size", one.get("global_batch_size")) for one in parameters]
+    workers, rates = ([one.get(name) for one in parameters] for name in ("workers", "learning_rate"))
+    return [*map(_numbers, (workers, sizes, rates)), [candidate.trial for candidate in candidates]]
 
 
-def _order(candidate: Candidate) -> tuple[float, float, float, str]:
-    parameters = candidate.parameters
-    size = parameters.get("batch_size", parameters.get("global_batch_size"))
-    return (
-        _number(parameters.get("workers")),
-        _number(size),
-        _number(parameters.get("learning_rate")),
-        candidate.trial,
-    )
+def _least(values: Sequence[Any]) -> float | None:
+    """The smallest of those that are finite numbers."""
+    return min(values if _are_numbers(values) else filter(_is_number, values), default=None)
+
+
+def _numbers(values: Sequence[Any]) -> list[float]:
+    """Each as a number to be ordered by; those that are none come last."""
+    return list(map(float if _are_numbers(values) else _number, values))
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    """Whether all are finite numbers, told without a look at each; false where their sum is too large."""
+    try:
+        return set(map(type, values)) <= {float, int} and math.isfinite(sum(map(float, values)))
+    except OverflowError:
+        return False
 
 
 def _is_number(value: Any) -> bool:
@@ -188,5 +209,8 @@ def _number(value: Any) -> float:
     if kind is float:  # most are, and there are many
         return value if -_LAST < value < _LAST else _LAST
     if kind is int:
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            return _LAST if value > 0 else -_LAST
     return float(value) if _is_number(value) else _LAST

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from sweeper.errors import LaunchError, SeatingError
 from sweeper.gangs.seats import Capacity, SeatLedger, Seats, seats_of
 from sweeper.plan.trial import TrialSpec
-from sweeper.store import TrialRecord
+from sweeper.store import TrialRecord, WaitingTrial
 
 logger = logging.getLogger(__name__)
 
@@ -18,7 +18,7 @@ MOST_IN_A_ROW = 10
 Shape: TypeAlias = tuple[int, int, int]  # workers, cores and GPUs of each
 
 
-def shape_of(trial: TrialRecord) -> Shape:
+def shape_of(trial: TrialRecord | WaitingTrial) -> Shape:
     """Workers, and the cores and GPUs of each."""
     return trial.workers, trial.resources["cpus_per_worker"], trial.resources["gpus_per_worker"]
 
@@ -104,11 +104,11 @@ class Admission:
     def __init__(self, capacity: Capacity, *, oversubscribe: bool = False) -> None:
         self._ledger, self._oversubscribe = SeatLedger(capacity), oversubscribe
 
-    def need(self, trial: TrialRecord) -> Seats:
+    def need(self, trial: TrialRecord | WaitingTrial) -> Seats:
         """What a trial's gang takes: what its ranks ask for, or what a host has of it where they may share."""
         return seats_for(shape_of(trial), self._ledger.capacity, oversubscribe=self._oversubscribe)
 
-    def fits(self, trial: TrialRecord) -> bool:
+    def fits(self, trial: WaitingTrial) -> bool:
         """Whether the trial's seats are free."""
         return self._ledger.has_room(self.need(trial))
 
@@ -124,7 +124,7 @@ class Admission:
         """A trial does not run any more."""
         self._ledger.release(trial_id)
 
-    def check(self, waiting: Sequence[TrialRecord], failures: LaunchFailures) -> None:
+    def check(self, waiting: Sequence[WaitingTrial], failures: LaunchFailures) -> None:
         """See that one of the waiting trials can begin when nothing else runs.
 
         Raises:

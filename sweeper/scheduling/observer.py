@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
 from sweeper.ranking.curve import LossPoint
-from sweeper.store import SweepRecord, TrialRecord
+from sweeper.store import Store, SweepRecord, TrialRecord
 
 
 class Observer(Protocol):
@@ -38,4 +38,4 @@ class Audience:
     """Who follows a run: `say` gets a line now and then, `view` makes an observer that is shown while trials run."""
 
     say: Callable[[str], object]
-    view: Callable[[SweepRecord, Sequence[TrialRecord]], AbstractContextManager[Observer]]
+    view: Callable[[Store, SweepRecord], AbstractContextManager[Observer]]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from engine.protocol import Ended, Evaluated, Failed, Point, Ready, Started
-from sweeper.errors import LaunchError, LostTrialError, StoreError
+from sweeper.errors import LaunchError, LostTrialError, NotFoundError, StoreError
 from sweeper.gangs.base import Executor, JobEvent
 from sweeper.gangs.process_identity import is_gone, this_machine, this_process
 from sweeper.gangs.seats import Capacity
@@ -24,6 +24,7 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.scheduling.admission import Admission, LaunchFailures, Shape, shape_of
 from sweeper.scheduling.observer import Observer
+from sweeper.scheduling.queue import Queue
 from sweeper.scheduling.running_trial import (
     STATE_OF,
     Running,
@@ -35,7 +36,7 @@ from sweeper.scheduling.running_trial import (
     must_share,
 )
 from sweeper.spec import Limits
-from sweeper.store import Settled, Store, TrialRecord
+from sweeper.store import Settled, Store, TrialRecord, WaitingTrial
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +80,8 @@ class Scheduler:
         self._launch_failures = LaunchFailures()
         self._no_launch: LaunchError | None = None
         self._shared_shapes: set[Shape] = set()
-        self._again: list[TrialRecord] = []
+        self._again: list[WaitingTrial] = []  # and as what each was put back:
+        self._put_back_as: dict[str, TrialRecord] = {}
         self._over: deque[tuple[Running, Ended]] = deque()  # ended, and not recorded yet
         self._scheduler_id: str | None = None
         self._looked_at = -math.inf
@@ -117,7 +119,8 @@ class Scheduler:
 
     def _run_all(self, sweep_id: str) -> None:
         self._admission = Admission(self._executor.capacity(), oversubscribe=self._oversubscribe)
-        waiting: list[TrialRecord] = []
+        queue = self._queue = Queue(self._store, sweep_id, whole=bool(self._guide.over))
+        waiting: list[WaitingTrial] = []
         told = False
         while True:
             interrupts = self._interrupts()
@@ -130,15 +133,14 @@ class Scheduler:
                 self._record_ends()  # nothing is started for which it could wait
             if not (waiting or self._again):
                 self._executor.dismiss_idle()
-            if interrupts and not self._running and self._store.trials.of(sweep_id, [TrialState.PENDING]):
+            if interrupts and not self._running and self._store.progress.states(sweep_id).get(TrialState.PENDING):
                 raise KeyboardInterrupt
             news = self._look_round(sweep_id)
-            if news or not (waiting or self._running or self._again):
+            if news or queue.lacks(waiting) or not (waiting or self._running or self._again):
                 # Others may have left something, added something, or still be at it.
-                unfinished = self._store.trials.of(sweep_id, [TrialState.PENDING, TrialState.RUNNING])
-                known = {trial.id for trial in self._again} | self._running.keys()
-                pending = (trial for trial in unfinished if trial.state is TrialState.PENDING)
-                waiting = [trial for trial in pending if trial.id not in known]
+                waiting = queue.read({trial.id for trial in self._again} | self._running.keys())
+                states = self._store.progress.states(sweep_id)
+                unfinished = states.get(TrialState.PENDING, 0) + states.get(TrialState.RUNNING, 0)
                 self._seats_freed = self._may_propose = True
                 if not unfinished and (interrupts or not (waiting := self._propose(sweep_id))):
                     return
@@ -187,7 +189,7 @@ class Scheduler:
             self._store.attempts.release(trial_id, held[trial_id], INTERRUPTED)
         return True
 
-    def _start_those_that_fit(self, waiting: list[TrialRecord]) -> list[TrialRecord]:
+    def _start_those_that_fit(self, waiting: list[WaitingTrial]) -> list[WaitingTrial]:
         if not self._seats_freed:
             return waiting
         self._seats_freed = False
@@ -201,45 +203,56 @@ class Scheduler:
                 self._start(trial)
         return still_waiting
 
-    def _start_or_propose(self, sweep_id: str, waiting: list[TrialRecord]) -> list[TrialRecord]:
+    def _start_or_propose(self, sweep_id: str, waiting: list[WaitingTrial]) -> list[WaitingTrial]:
         """Start what fits, and for as long as all does what the guide thinks of next; those that wait then."""
         waiting = self._start_those_that_fit(waiting)
         while not waiting and (waiting := self._propose(sweep_id)):
             waiting = self._start_those_that_fit(waiting)
         return waiting
 
-    def _prepare_next(self, waiting: Sequence[TrialRecord]) -> None:
+    def _prepare_next(self, waiting: Sequence[WaitingTrial]) -> None:
         """Have the gang come up that the first of those who wait for another one will need."""
         if not self._has_started:
             return
         self._has_started = False
         at_work = {shape_of(running.trial) for running in self._running.values()}
-        trial = next((one for one in waiting if shape_of(one) not in at_work), None)
-        if trial and not self._launch_failures.set_aside(trial.workers):
+        found = next((one for one in waiting if shape_of(one) not in at_work), None)
+        if found is None or self._launch_failures.set_aside(found.workers):
+            return
+        if trial := self._recorded(found.id):
             self._executor.prepare(job_for(trial, self._admission.need(trial), self._limits))
 
-    def _in_order(self, waiting: list[TrialRecord]) -> tuple[list[TrialRecord], list[TrialRecord]]:
+    def _in_order(self, waiting: list[WaitingTrial]) -> tuple[list[WaitingTrial], list[WaitingTrial]]:
         """Those that may start, and those that are not to yet; what need not run is ended."""
         if not self._guide.over:
             return waiting, []  # in the order of the plan: many wait, and gangs do
         by_id = {trial.id: trial for trial in waiting}
         for trial_id, derived in self._guide.derived(list(by_id)).items():
-            trial = by_id.pop(trial_id)
+            del by_id[trial_id]
+            if (trial := self._recorded(trial_id)) is None:
+                continue
             shares = shape_of(trial) in self._shared_shapes or must_share(trial, self._admission.need(trial))
             self._tell_end(derive(self._store, trial, derived, self._scheduler_id, oversubscribed=shares))
         for trial_id, reason in self._guide.given_up({t.id: t.parameters for t in by_id.values()}).items():
-            self._give_up(by_id.pop(trial_id), reason)
+            del by_id[trial_id]
+            self._give_up(trial_id, reason)
         self._guide.bar({trial.workers for trial in by_id.values() if self._launch_failures.set_aside(trial.workers)})
         first = self._guide.ordered({t.id: t.parameters for t in by_id.values()})
         return [by_id.pop(trial_id) for trial_id in first], list(by_id.values())
 
-    def _give_up(self, trial: TrialRecord, reason: str) -> None:
+    def _give_up(self, trial_id: str, reason: str) -> None:
         """Prune a trial that waits, unless another scheduler was first and says what becomes of it."""
-        settled = self._store.attempts.give_up(trial.id, reason)
+        settled = self._store.attempts.give_up(trial_id, reason)
         if settled is Settled.RESTORED:
-            self._tell_kept(trial.id, f"not repeated, {reason}")
+            self._tell_kept(trial_id, f"not repeated, {reason}")
         elif settled:
-            self._tell_end(replace(trial, state=TrialState.PRUNED, reason=reason, scheduler_id=None))
+            self._tell_end(self._recorded(trial_id))
+
+    def _recorded(self, trial_id: str) -> TrialRecord | None:
+        """A trial as the store has it; None where its sweep has been deleted."""
+        with contextlib.suppress(NotFoundError):
+            return self._store.trials.find(trial_id)
+        return None
 
     def _tell_end(self, ended: TrialRecord | None) -> None:
         if ended:
@@ -255,7 +268,7 @@ class Scheduler:
     def _learn(self, trial: TrialRecord) -> None:
         self._guide.learn([trial.candidate(self._guide.over)] if self._guide.over else [])
 
-    def _propose(self, sweep_id: str) -> list[TrialRecord]:
+    def _propose(self, sweep_id: str) -> list[WaitingTrial]:
         """Add to the sweep what the guide thinks of next, where seats are free for it; the trials that wait then."""
         if not (self._guide.proposes and self._may_propose):
             return []
@@ -267,19 +280,20 @@ class Scheduler:
         proposed = self._guide.propose()
         self._may_propose = bool(proposed and self._store.sweeps.extend(sweep_id, proposed, self._guide.most))
         self._seats_freed |= self._may_propose
-        return self._store.trials.of(sweep_id, [TrialState.PENDING]) if self._may_propose else []
+        return self._queue.read(self._running.keys()) if self._may_propose else []
 
-    def _start(self, trial: TrialRecord) -> None:
+    def _start(self, waiting: WaitingTrial) -> None:
         """Claim and begin a trial, unless another scheduler was first."""
         store = self._store.attempts
-        attempt = store.claim(trial.id, lambda number: str(gang_log(trial.id, number)), self._scheduler_id)
-        if attempt is None:
+        attempt = store.claim(waiting.id, lambda number: str(gang_log(waiting.id, number)), self._scheduler_id)
+        if attempt is None or (trial := self._put_back_as.pop(waiting.id, None) or self._recorded(waiting.id)) is None:
             return
         # The mark of a trial that is repeated is of the result which it keeps, not of this attempt.
         shared = trial.oversubscribed and not (self._failures[trial.id] == 0 and store.keeps_result(trial.id))
         claimed = replace(
             trial,
             state=TrialState.RUNNING,
+            reason="",
             attempt=attempt,
             scheduler_id=self._scheduler_id,
             oversubscribed=shared,
@@ -413,8 +427,8 @@ class Scheduler:
         held_since = self._held_since(running)
         self._store.attempts.release(trial.id, trial.attempt, reason, outcome, traceback, held_since=held_since)
         self._leave_seats(trial)
-        waiting = replace(trial, state=TrialState.PENDING, scheduler_id=None)
-        self._again.append(waiting)
+        waiting = self._put_back_as[trial.id] = replace(trial, state=TrialState.PENDING, scheduler_id=None)
+        self._again.append(waiting.waits)
         return waiting
 
     def _write_points(self) -> None:

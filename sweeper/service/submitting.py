@@ -36,7 +36,7 @@ def submit(store: Store, written: Any, key: str, policy: Policy) -> tuple[str, b
     if not policy.allow_code:
         _check_code(spec)
     trials = plan(spec, first_points)
-    needed = [*trials, *outermost(spec)] if spec.search.learns else trials
+    needed = [*trials.kinds, *(outermost(spec) if spec.search.learns else [])]
     if not policy.ray_address:
         check_seating(needed, local_capacity(), oversubscribe=policy.oversubscribe)
     return store.submissions.add(key, _digest(spec), spec, trials)

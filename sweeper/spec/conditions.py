@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from sweeper.spec.axes import Scalar, same
@@ -32,13 +33,25 @@ def without_absent(point: Mapping[str, Scalar], conditions: Conditions) -> Point
     return found
 
 
-def points(parts: Mapping[str, Part], conditions: Conditions) -> list[Point]:
-    """The product of all parts, in which a field whose condition does not hold is None."""
-    found: list[Point] = [{}]
-    for key in _in_order({key: list(rows[0]) for key, rows in parts.items()}, conditions):
-        condition, absent = conditions.get(key, {}), [{key: None}]
-        found = [{**one, **row} for one in found for row in (parts[key] if holds(condition, one) else absent)]
-    return found
+def points(parts: Mapping[str, Part], conditions: Conditions, outermost: str | None = None) -> Iterator[Point]:
+    """The product of all parts, in which a field whose condition does not hold is None; one point after the other.
+
+    Parts come in their order, but each after those that its condition asks for. The `outermost` one, which must have no
+    condition, comes before all.
+    """
+    order = _in_order({key: list(rows[0]) for key, rows in parts.items()}, conditions)
+    if outermost is not None:
+        order = [outermost, *(key for key in order if key != outermost)]
+    levels = [(parts[key], conditions.get(key, {}), [{key: None}]) for key in order]
+
+    def below(level: int, point: Point) -> Iterator[Point]:
+        rows, condition, absent = levels[level]
+        some = rows if holds(condition, point) else absent
+        if level + 1 == len(levels):
+            return ({**point, **row} for row in some)
+        return itertools.chain.from_iterable(below(level + 1, {**point, **row}) for row in some)
+
+    return below(0, {}) if levels else iter([{}])
 
 
 def count(parts: Mapping[str, Part | int], conditions: Conditions) -> int:
@@ -76,7 +89,7 @@ def condition_faults(conditions: Conditions, parts: Mapping[str, Part], searched
     deciding = {key: rows for key, rows in parts.items() if asked & rows[0].keys()}
     if math.prod(map(len, deciding.values())) > _MOST_COMBINED:
         return []
-    found = points(deciding, conditions)
+    found = list(points(deciding, conditions))
     return [
         f"space.{name}.when: never holds, as these values do not occur together; correct it, or remove the field"
         for name, condition in conditions.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import UnionType
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
@@ -158,14 +158,23 @@ class SweepSpec(_Strict):
         """When a field has a value, of those that only some trials have."""
         return {name: axis.when for name, axis in self.space.items() if isinstance(axis, Range | Values) and axis.when}
 
-    def points(self) -> list[Point]:
+    def points(self, alike: Collection[str] = ()) -> Iterator[Point]:
         """The points of a grid: the product of all fields, or of the settings and the other fields.
 
-        Worker counts are outermost, then come the fields in the order of the spec.
+        Worker counts are outermost, then come the fields in the order of the spec. Of the fields that are `alike` in
+        what decides, only the first value is taken, unless conditions or settings name them.
         """
-        ordered = [{name: point[name] for name in self.axes} for point in points(self._parts(), self.conditions)]
+        decide = {name for condition in self.conditions.values() for name in condition}
+        decide |= {LISTED} if self.settings else set()
+        first_only = set(alike) - decide
+        parts = {key: part[:1] if key in first_only else part for key, part in self._parts().items()}
+        names = list(self.axes)
+        outermost = WORKERS if WORKERS in parts else None
+        found = ({name: point[name] for name in names} for point in points(parts, self.conditions, outermost))
+        if outermost:
+            return found
         places = {workers: place for place, workers in enumerate(self.axes[WORKERS])}
-        return sorted(ordered, key=lambda point: places[point[WORKERS]])
+        return iter(sorted(found, key=lambda point: places[point[WORKERS]]))
 
     def without_absent(self, point: Mapping[str, Scalar]) -> Point:
         """A sampled point, with None for fields whose conditions do not hold in it."""

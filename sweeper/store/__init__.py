@@ -12,6 +12,7 @@ from sweeper.store.records import (
     SweepRecord,
     TrialPhases,
     TrialRecord,
+    WaitingTrial,
     per_step,
 )
 from sweeper.store.store import Store, open_store, read_store
@@ -28,6 +29,7 @@ __all__ = [
     "SweepRecord",
     "TrialPhases",
     "TrialRecord",
+    "WaitingTrial",
     "is_missing",
     "open_store",
     "per_step",

@@ -251,9 +251,17 @@ class Attempts:
             found.setdefault(row["trial_id"], []).append(rows.evaluation_record(row))
         return found
 
-    def last_evaluations(self, sweep_id: str) -> dict[str, EvaluationRecord]:
-        """The last of each trial's evaluations, of the trials that `evaluations_by_trial` has. One query."""
-        found = self._all(statements.last_evaluations_of(sweep_id))
+    def last_evaluations(self, sweep_id: str, trials: Sequence[str] | None = None) -> dict[str, EvaluationRecord]:
+        """The last of each trial's evaluations, of those of these `trials` that `evaluations_by_trial` has, or of all.
+
+        One query, or one for some hundred trials.
+        """
+        query = statements.last_evaluations_of(sweep_id)
+        queries = [query]
+        if trials is not None:
+            portions = (trials[begin : begin + _AT_ONCE] for begin in range(0, len(trials), _AT_ONCE))
+            queries = [query.where(tables.trial.c.id.in_(some)) for some in portions]
+        found = (row for one in queries for row in self._all(one))
         return {row["trial_id"]: rows.evaluation_record(row) for row in found}
 
     def phases(self, trial_id: str, attempt: int) -> dict[str, float]:

@@ -16,6 +16,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from sweeper.errors import StoreError
+from sweeper.store.json_texts import decoded
 from sweeper.store.network import warn_of_network
 from sweeper.store.schema import SCHEMA_HEAD, check_version, version_of
 from sweeper.store.transactions import read_once
@@ -86,7 +87,10 @@ def stored_version(url: str) -> str | None:
 def writing_engine(url: URL) -> Engine:
     """An engine on a database, which need not be a store; a SQLite file is made, and goes into WAL mode."""
     engine = create_engine(
-        _with_password(url), connect_args=_arguments(url), pool_pre_ping=url.get_backend_name() != "sqlite"
+        _with_password(url),
+        connect_args=_arguments(url),
+        pool_pre_ping=url.get_backend_name() != "sqlite",
+        json_deserializer=decoded,
     )
     if url.get_backend_name() == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
@@ -106,11 +110,12 @@ def complete_file(engine: Engine) -> None:
 def _reading_engine(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
         file = UntouchedFile(Path(url.database or ""))
-        return create_engine(url, creator=file.connect, poolclass=NullPool)
+        return create_engine(url, creator=file.connect, poolclass=NullPool, json_deserializer=decoded)
     return create_engine(
         _with_password(url),
         connect_args=_arguments(url),
         pool_pre_ping=True,
+        json_deserializer=decoded,
         execution_options={"postgresql_readonly": True},  # who may only SELECT needs no more
     )
 

@@ -20,8 +20,8 @@ from sweeper.spec import Resources, StoredSpec, parse_config
 class SweepRecord:
     """A sweep, submitted or imported.
 
-    `states` counts its trials by state, `begun` those that were ever attempted, `held` those that a scheduler whose
-    lease is alive runs. `stop_asked` where somebody has asked to stop it.
+    `states` counts its trials by state, `begun` says whether any was ever attempted, `held` counts those that a
+    scheduler whose lease is alive runs. `stop_asked` where somebody has asked to stop it.
     """
 
     id: str
@@ -33,7 +33,7 @@ class SweepRecord:
     group_by: tuple[str, ...]
     created_at: datetime
     states: Mapping[TrialState, int]
-    begun: int
+    begun: bool
     held: int = 0
     stop_asked: bool = False
 
@@ -55,7 +55,7 @@ class SweepRecord:
     @property
     def state(self) -> SweepState:
         """See `sweep_state`. A trial that a search is still to add waits, too."""
-        return sweep_state(self.states, self.total, begun=self.begun > 0, held=self.held, stop_asked=self.stop_asked)
+        return sweep_state(self.states, self.total, begun=self.begun, held=self.held, stop_asked=self.stop_asked)
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,17 @@ class SchedulerRecord:
     process: str
     started_at: datetime
     lease_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingTrial:
+    """A trial that waits, as far as whoever decides which one is next needs it."""
+
+    id: str
+    position: int
+    workers: int
+    parameters: Mapping[str, Any]
+    resources: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -131,6 +142,11 @@ class TrialRecord:
     def result_attempt(self) -> int:
         """The attempt that its curve is of: its latest, or the one whose result it keeps."""
         return self.attempt if self.state.ended else self.kept_attempt or self.attempt
+
+    @property
+    def waits(self) -> WaitingTrial:
+        """The trial as far as whoever decides which one is next needs it."""
+        return WaitingTrial(self.id, self.position, self.workers, self.parameters, self.resources)
 
     @property
     def planned(self) -> TrialSpec:

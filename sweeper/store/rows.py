@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
-import orjson
 from sqlalchemy import RowMapping
 
 from sweeper.plan.trial import TrialState
@@ -16,15 +14,20 @@ from sweeper.ranking import Candidate
 from sweeper.ranking.curve import LossPoint
 from sweeper.spec import StoredSpec
 from sweeper.spec.stored import config_as_meant, spec_as_meant
-from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, SweepRecord, TrialRecord
+from sweeper.store.json_texts import all_decoded, decoded
+from sweeper.store.records import (
+    AttemptRecord,
+    EvaluationRecord,
+    GangRecord,
+    SweepRecord,
+    TrialRecord,
+    WaitingTrial,
+)
 
-# Digits as zeros, all else as spaces: so many in a row may be a whole number beyond 64 bits, which orjson has not.
-_DIGITS = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
-_LONG_NUMBER = 19 * b"0"
 _STATES = {state.value: state for state in TrialState}
 
 
-def sweep_record(row: RowMapping, states: Mapping[TrialState, int], begun: int, held: int) -> SweepRecord:
+def sweep_record(row: RowMapping, states: Mapping[TrialState, int], begun: bool, held: int) -> SweepRecord:
     """A sweep with its trials counted by state."""
     return SweepRecord(
         id=row["id"],
@@ -59,21 +62,21 @@ def candidates(found: Sequence[Sequence[Any]]) -> list[Candidate]:
     """Candidates from rows of `statements.candidates_of`."""
     if not found:
         return []
-    trials, texts, states, *others = zip(*found, strict=True)
+    trials, texts, states, finite, *curve, place, shared, source, chance = zip(*found, strict=True)
     # Column by column: there are many rows, and a loop of our own over them takes three times as long.
-    columns = zip(trials, _decoded(texts), map(_STATES.__getitem__, states), *others, repeat(()), strict=False)
-    return list(map(Candidate._make, columns))
+    known = (trials, all_decoded(texts), map(_STATES.__getitem__, states), map(bool, finite), *curve, place)
+    columns = zip(*known, map(bool, shared), source, map(bool, chance), repeat(()), strict=False)
+    return list(map(tuple.__new__, repeat(Candidate), columns))  # as `_make`, without a call of Python's for each
 
 
-def _decoded(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Parameters from JSON, all in one piece: for texts as short as these a call costs more than what it decodes."""
-    text = f"[{','.join(texts)}]".encode()
-    if _LONG_NUMBER not in text.translate(_DIGITS):
-        try:
-            return list(orjson.loads(text))
-        except orjson.JSONDecodeError:  # NaN and infinities are Python's own
-            pass
-    return list(json.loads(text))
+def waiting_trials(found: Sequence[Sequence[Any]]) -> list[WaitingTrial]:
+    """Trials that wait, from rows whose last two columns are the text of JSON; few differ in the last one."""
+    resources = {text: decoded(text) for text in {row[-1] for row in found}}
+    parameters = all_decoded([row[-2] for row in found])
+    return [
+        WaitingTrial(trial_id, position, workers, own, resources[text])
+        for (trial_id, position, workers, _, text), own in zip(found, parameters, strict=True)
+    ]
 
 
 def attempt_record(row: RowMapping) -> AttemptRecord:

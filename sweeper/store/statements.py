@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -25,35 +25,16 @@ from sqlalchemy import (
     true,
     update,
 )
-from sqlalchemy.exc import DatabaseError, IntegrityError
 
 from engine.config import MODELS
 from engine.protocol import OFF_THE_CLOCK
-from sweeper.plan.trial import KEEPING, KEPT, TrialSpec, TrialState, predecessors
+from sweeper.plan.trial import KEEPING, KEPT, TrialState, predecessors
 from sweeper.ranking.chance import LIMITS
 from sweeper.ranking.curve import LossPoint
 from sweeper.store import tables
 
+PLACE = 8  # of the position among the columns of `candidates_of`
 INTERRUPTED = "interrupted"  # the state of an attempt that did not come to its end
-
-
-def trial_id(sweep_id: str, trial: TrialSpec) -> str:
-    """The id of a planned trial in a sweep."""
-    return f"{sweep_id}-{trial.key}"
-
-
-def new_trial(sweep_id: str, position: int, trial: TrialSpec) -> dict[str, Any]:
-    """The row of a trial that nobody has claimed yet."""
-    return {
-        "id": trial_id(sweep_id, trial),
-        "sweep_id": sweep_id,
-        "position": position,
-        "workers": trial.workers,
-        "parameters": trial.parameters,
-        "config": trial.config.model_dump(mode="json"),
-        "resources": trial.resources.model_dump(mode="json"),
-        "state": TrialState.PENDING.value,
-    }
 
 
 def advance(trial_id: str, state: TrialState, **values: Any) -> Update:
@@ -183,7 +164,9 @@ def insert_points(connection: Connection, trial_id: str, attempt: int, points: S
     On SQLite by its driver, in a third of the time that columns' types take: here they are applied by hand.
     """
     if connection.dialect.name == "postgresql":
-        _copy_points(connection, trial_id, attempt, points)
+        from sweeper.store.copied_points import copy_points  # loads psycopg and NumPy
+
+        copy_points(connection, trial_id, attempt, points)
         return
     values = [
         (
@@ -198,44 +181,36 @@ def insert_points(connection: Connection, trial_id: str, attempt: int, points: S
         connection.exec_driver_sql(f"INSERT INTO loss_point ({columns}) VALUES (?, ?, ?, ?, ?, ?)", values)
 
 
-def _copy_points(connection: Connection, trial_id: str, attempt: int, points: Sequence[LossPoint]) -> None:
-    import psycopg
+class Counts(NamedTuple):
+    """Of a sweep: its trials by state, whether any was ever attempted, and how many run under a live lease."""
 
-    types = {"trial_id": "varchar", "attempt": "int4", "step": "int8", "images": "int8"}
-    types |= {"seconds": "float8", "loss": "float8"}
-    statement = f"COPY loss_point ({', '.join(types)}) FROM STDIN (FORMAT BINARY)"
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, psycopg.Connection)
-    try:
-        with driver.cursor() as cursor, cursor.copy(statement) as copy:
-            copy.set_types(list(types.values()))
-            for point in points:
-                numbers = map(tables.without_sign_of_zero, (point.seconds, point.loss))
-                copy.write_row((trial_id, attempt, point.step, point.images, *numbers))
-    except psycopg.Error as error:
-        if driver.closed:
-            connection.invalidate()
-        kind = IntegrityError if isinstance(error, psycopg.IntegrityError) else DatabaseError
-        raise kind(statement, None, error) from error
+    states: dict[TrialState, int]
+    begun: bool
+    held: int
 
 
-def state_counts(
-    connection: Connection, sweep_id: str | None = None
-) -> dict[str, tuple[dict[TrialState, int], int, int]]:
-    """By sweep, or of one: how many trials are in each state, were ever attempted, and run under a live lease."""
-    columns = tables.trial.c
-    begun = func.sum(case((columns.attempt > 0, 1), else_=0))
-    held = func.sum(case((is_held(), 1), else_=0))
-    query = select(columns.sweep_id, columns.state, func.count(), begun, held)
-    query = query.group_by(columns.sweep_id, columns.state)
+def state_counts(connection: Connection, sweep_id: str | None = None) -> dict[str, Counts]:
+    """The counts of one sweep, or of all that have trials; from an index, but for what that does not tell."""
+    trial = tables.trial.c
+    query = select(trial.sweep_id, trial.state, func.count()).group_by(trial.sweep_id, trial.state)
     if sweep_id is not None:
-        query = query.where(columns.sweep_id == sweep_id)
-    counts: dict[str, tuple[dict[TrialState, int], int, int]] = {}
-    for sweep_id, state, count, attempted, run in connection.execute(query):
-        states, begun_before, held_before = counts.get(sweep_id, ({}, 0, 0))
-        now = {**states, TrialState(state): count}
-        counts[sweep_id] = now, begun_before + int(attempted), held_before + int(run)
-    return counts
+        query = query.where(trial.sweep_id == sweep_id)
+    states: dict[str, dict[TrialState, int]] = {}
+    for of_sweep, state, count in connection.execute(query):
+        states.setdefault(of_sweep, {})[TrialState(state)] = count
+    run = [one for one, counts in states.items() if TrialState.RUNNING in counts]
+    held = {one: _count(connection, trial.sweep_id == one, is_held()) for one in run}
+    wait = [one for one, counts in states.items() if counts.keys() == {TrialState.PENDING}]  # maybe for another attempt
+    begun = {one: _is_there(connection, trial.sweep_id == one, trial.attempt > 0) for one in wait}
+    return {one: Counts(counts, begun.get(one, True), held.get(one, 0)) for one, counts in states.items()}
+
+
+def _count(connection: Connection, *conditions: ColumnElement[bool]) -> int:
+    return int(connection.execute(select(func.count()).select_from(tables.trial).where(*conditions)).scalar() or 0)
+
+
+def _is_there(connection: Connection, *conditions: ColumnElement[bool]) -> bool:
+    return bool(connection.execute(select(exists().where(*conditions))).scalar())
 
 
 def is_held() -> ColumnElement[bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -11,15 +11,18 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, insert, select, update
 
 from sweeper.errors import NotFoundError
+from sweeper.plan import WrittenTrial, written_trials
 from sweeper.plan.trial import KEEPING, KEPT, TrialSpec, TrialState, predecessors
 from sweeper.ranking.curve import CurveSummary, LossPoint
 from sweeper.spec import SweepSpec
 from sweeper.spec.sweep_name import LATEST
 from sweeper.store import rows, statements, tables
+from sweeper.store.new_trials import insert_trials, trial_id
 from sweeper.store.records import SweepRecord
 from sweeper.store.transactions import Transactions
 
 TO_BE_REPEATED = "to be repeated, for its ranks shared cores or GPUs; it keeps its result meanwhile"
+_NONE = statements.Counts({}, begun=False, held=0)  # of a sweep without trials
 _AT_ONCE = 500  # values in one statement; SQLite takes a limited number
 ImportedCurve = tuple[dict[str, Any], str, Sequence[LossPoint], CurveSummary]  # parameters, source, points, summary
 
@@ -89,24 +92,27 @@ class Sweeps:
             f"sweep {reference!r}: {problem} in {self._store_name}", "`sweeper list` shows their ids and names"
         )
 
-    def extend(self, sweep_id: str, trials: Sequence[TrialSpec], most: int | None = None) -> list[TrialSpec]:
-        """Add the trials that the sweep has not yet, behind its others; these. None where it would have over `most`."""
+    def extend(self, sweep_id: str, trials: Sequence[TrialSpec], most: int | None = None) -> int:
+        """Add the trials that the sweep has not yet, behind its others; how many.
 
-        def extend(connection: Connection) -> list[TrialSpec]:
+        None where it would have over `most`.
+        """
+
+        def extend(connection: Connection) -> int:
             trial = tables.trial.c
             # Whoever adds waits here for who adds at the same time: positions and `most` are of all.
             connection.execute(select(tables.sweep.c.id).where(tables.sweep.c.id == sweep_id).with_for_update())
-            new = _missing(connection, sweep_id, trials)
-            there = connection.execute(select(func.count()).where(trial.sweep_id == sweep_id)).scalar_one()
-            if most is not None and there + len(new) > most:
-                return []
+            if most is not None:
+                there = connection.execute(select(func.count()).where(trial.sweep_id == sweep_id)).scalar_one()
+                if there + sum(1 for _ in _missing(connection, sweep_id, trials)) > most:
+                    return 0
             last = connection.execute(select(func.max(trial.position)).where(trial.sweep_id == sweep_id)).scalar() or 0
-            if new:
-                added = [statements.new_trial(sweep_id, position, one) for position, one in enumerate(new, last + 1)]
-                connection.execute(insert(tables.trial), added)
-            return new
+            return insert_trials(connection, sweep_id, _missing(connection, sweep_id, trials), last + 1)
 
-        return self._write(extend, lambda connection, new: not _missing(connection, sweep_id, new))
+        def is_recorded(connection: Connection, added: int) -> bool:
+            return not added or not any(_missing(connection, sweep_id, trials))
+
+        return self._write(extend, is_recorded)
 
     def change_spec(self, sweep_id: str, spec: SweepSpec) -> None:
         """Have a sweep's search go on by another spec; threshold, axis and groups of the sweep stay."""
@@ -209,10 +215,7 @@ def add_sweep(connection: Connection, sweep_id: str, spec: SweepSpec, trials: Se
             created_at=datetime.now(UTC),
         )
     )
-    connection.execute(
-        insert(tables.trial),
-        [statements.new_trial(sweep_id, position, trial) for position, trial in enumerate(trials)],
-    )
+    insert_trials(connection, sweep_id, written_trials(trials))
 
 
 def _add_import(
@@ -279,7 +282,7 @@ def _all_sweeps(connection: Connection) -> list[SweepRecord]:
     order = (tables.sweep.c.created_at.desc(), tables.sweep.c.id)
     found = connection.execute(select(tables.sweep).order_by(*order)).mappings().all()
     counts = statements.state_counts(connection)
-    return [rows.sweep_record(row, *counts.get(row["id"], ({}, 0, 0))) for row in found]
+    return [rows.sweep_record(row, *counts.get(row["id"], _NONE)) for row in found]
 
 
 def _of_id(connection: Connection, sweep_id: str) -> SweepRecord | None:
@@ -287,14 +290,14 @@ def _of_id(connection: Connection, sweep_id: str) -> SweepRecord | None:
     row = connection.execute(select(tables.sweep).where(tables.sweep.c.id == sweep_id)).mappings().one_or_none()
     if row is None:
         return None
-    return rows.sweep_record(row, *statements.state_counts(connection, sweep_id).get(sweep_id, ({}, 0, 0)))
+    return rows.sweep_record(row, *statements.state_counts(connection, sweep_id).get(sweep_id, _NONE))
 
 
-def _missing(connection: Connection, sweep_id: str, trials: Sequence[TrialSpec]) -> list[TrialSpec]:
+def _missing(connection: Connection, sweep_id: str, trials: Iterable[TrialSpec]) -> Iterator[WrittenTrial]:
     """Those trials that the sweep does not have."""
     trial = tables.trial.c
     known = set(connection.execute(select(trial.id).where(trial.sweep_id == sweep_id)).scalars())
-    return [one for one in trials if statements.trial_id(sweep_id, one) not in known]
+    return (one for one in written_trials(trials) if trial_id(sweep_id, one.key) not in known)
 
 
 def _restore_waiting(connection: Connection, sweep_id: str, *conditions: ColumnElement[bool]) -> int:

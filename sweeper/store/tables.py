@@ -172,7 +172,7 @@ trial = Table(
     Column("scheduler_id", String(32), nullable=True),
     Column("oversubscribed", Boolean, nullable=False, default=False, server_default=false()),
     Column("derived_from", String(64), nullable=True),  # whose losses it has
-    Index(None, "sweep_id", "state"),
+    Index(None, "sweep_id", "state", "workers", "position"),  # counts by state, and the next ones that wait
 )
 
 gang = Table(
@@ -205,18 +205,20 @@ attempt = Table(
 )
 
 
-def _of_attempt() -> list[Any]:
+def _of_attempt(**kept: Any) -> list[Any]:
+    """Whose attempt a row is of; `kept` says where the database has a key for it."""
+    key = ForeignKeyConstraint(["trial_id", "attempt"], ["attempt.trial_id", "attempt.number"], ondelete="CASCADE")
     return [
         Column("trial_id", String(64), primary_key=True),
         Column("attempt", Integer, primary_key=True),
-        ForeignKeyConstraint(["trial_id", "attempt"], ["attempt.trial_id", "attempt.number"], ondelete="CASCADE"),
+        key.ddl_if(**kept) if kept else key,
     ]
 
 
 loss_point = Table(
     "loss_point",
     metadata,
-    *_of_attempt(),
+    *_of_attempt(dialect="sqlite"),  # PostgreSQL has triggers for it, which cost a third as much (migration 0008)
     Column("step", BigInteger, primary_key=True, autoincrement=False),
     Column("images", BigInteger, nullable=True),
     Column("seconds", AnyDouble, nullable=True),  # NaN in an imported log without times

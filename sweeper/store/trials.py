@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+from sqlalchemy import Text, cast, func, or_, select
 
 from sweeper.errors import NotFoundError
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
 from sweeper.store import rows, statements, tables
 from sweeper.store.gc_pause import collection_paused
-from sweeper.store.records import TrialRecord
+from sweeper.store.json_texts import all_decoded
+from sweeper.store.records import TrialRecord, WaitingTrial
 from sweeper.store.transactions import Transactions
+
+_PORTION = 1000
 
 
 class Trials:
@@ -25,7 +33,63 @@ class Trials:
         query = statements.trials().where(tables.trial.c.sweep_id == sweep_id).order_by(tables.trial.c.position)
         if states:
             query = query.where(tables.trial.c.state.in_(state.value for state in states))
-        return [rows.trial_record(row) for row in self._all(query)]
+        with collection_paused():
+            return [rows.trial_record(row) for row in self._all(query)]
+
+    def each(self, sweep_id: str) -> Iterable[TrialRecord]:
+        """The same, read again and in portions by each who asks: for those who keep little of a trial."""
+        return _Each(self, sweep_id)
+
+    def portion(self, sweep_id: str, after: int, most: int) -> list[TrialRecord]:
+        """At most so many trials of a sweep, those behind a position in its plan."""
+        trial = tables.trial.c
+        query = statements.trials().where(trial.sweep_id == sweep_id, trial.position > after)
+        return [rows.trial_record(row) for row in self._all(query.order_by(trial.position).limit(most))]
+
+    def kinds(self, sweep_id: str, states: Sequence[TrialState]) -> list[TrialRecord]:
+        """Of the trials in these states one for each kind of what a trial needs: workers, resources, model and data."""
+        trial = tables.trial.c
+        needs = [trial.config[name].as_string() for name in ("model", "data", "fc", "device")]
+        alike = (trial.workers, cast(trial.resources, Text), *needs)
+        firsts = (
+            select(func.min(trial.position))
+            .where(trial.sweep_id == sweep_id, trial.state.in_(state.value for state in states))
+            .group_by(*alike)
+        )
+        query = statements.trials().where(trial.sweep_id == sweep_id, trial.position.in_(firsts))
+        return [rows.trial_record(row) for row in self._all(query.order_by(trial.position))]
+
+    def shapes(self, sweep_id: str) -> list[tuple[int, str]]:
+        """Numbers of workers, and with each the kinds of resources (the text of JSON) of the trials that wait."""
+        trial = tables.trial.c
+        waits = (trial.sweep_id == sweep_id, trial.state == TrialState.PENDING.value)
+        query = select(trial.workers, cast(trial.resources, Text)).where(*waits).distinct()
+        return [(workers, resources) for workers, resources in self._read(lambda one: one.execute(query).all())]
+
+    def waiting(
+        self, sweep_id: str, shape: tuple[int, str] | None = None, most: int | None = None
+    ) -> list[WaitingTrial]:
+        """Trials of a sweep that wait, in the order of its plan: of one of their `shapes`, or all; at most so many."""
+        trial = tables.trial.c
+        resources = cast(trial.resources, Text)
+        query = (
+            select(trial.id, trial.position, trial.workers, cast(trial.parameters, Text), resources)
+            .where(trial.sweep_id == sweep_id, trial.state == TrialState.PENDING.value)
+            .order_by(trial.position)
+            .limit(most)
+        )
+        if shape:
+            query = query.where(trial.workers == shape[0], resources == shape[1])
+        with collection_paused():
+            return self._read(lambda connection: rows.waiting_trials(connection.execute(query).all()))
+
+    def unbegun(self, sweep_id: str) -> Iterable[tuple[str, dict[str, Any]]]:
+        """Ids and parameters of the trials that wait and have never begun."""
+        trial = tables.trial.c
+        unbegun = (trial.sweep_id == sweep_id, trial.state == TrialState.PENDING.value, trial.attempt == 0)
+        query = select(trial.id, cast(trial.parameters, Text)).where(*unbegun)
+        found = self._read(lambda connection: connection.execute(query).all())
+        return zip([row[0] for row in found], all_decoded([row[1] for row in found]), strict=True)
 
     def find(self, trial_id: str) -> TrialRecord:
         """The trial with this id. Raises NotFoundError where there is none."""
@@ -37,13 +101,33 @@ class Trials:
         return rows.trial_record(found[0])
 
     def candidates(
-        self, sweep_id: str, over: str, *, oversubscribed: bool = False, kept: bool = True
+        self, sweep_id: str, over: str, *, oversubscribed: bool = False, kept: bool = True, begun: bool = False
     ) -> list[Candidate]:
         """The trials of a sweep as rankings and heatmaps need them: what of `trials` is over one axis, much faster.
 
         With `oversubscribed` such trials have their areas over seconds, too. A trial that is repeated counts with the
-        result that it has; without `kept` as one that waits or runs.
+        result that it has; without `kept` as one that waits or runs. Trials that have
+        never begun are left out if only those that have `begun` are asked for.
         """
         query = statements.candidates_of(sweep_id, over, oversubscribed=oversubscribed, kept=kept)
+        if begun:
+            trial = tables.trial.c
+            query = query.where(or_(trial.state != TrialState.PENDING.value, trial.attempt > 0))
         with collection_paused():
-            return self._read(lambda connection: rows.candidates(connection.execute(query).all()))
+            # As the driver has them, and put in order here: there are many, and either takes a third of the time.
+            found = self._read(lambda connection: connection.execute(query.order_by(None)).cursor.fetchall())
+            return rows.candidates(sorted(found, key=itemgetter(statements.PLACE)))
+
+
+@dataclass(frozen=True)
+class _Each:
+    """The trials of a sweep, of which no more than a portion is in memory."""
+
+    trials: Trials
+    sweep_id: str
+
+    def __iter__(self) -> Iterator[TrialRecord]:
+        last = -1
+        while portion := self.trials.portion(self.sweep_id, last, _PORTION):
+            yield from portion
+            last = portion[-1].position

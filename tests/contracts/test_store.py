@@ -237,12 +237,12 @@ class TestStore:
         more = plan(parse_spec({"name": "more", "space": {"batch_size": list(range(100, 140))}}))
         with ThreadPoolExecutor(8) as pool:
             new = list(pool.map(lambda trial: store.sweeps.extend(sweep_id, [trial], len(trials) + 5), more))
-        assert sum(map(len, new)) == 5
+        assert sum(new) == 5
         found = store.trials.of(sweep_id)
         assert len(found) == len(trials) + 5
         assert [trial.position for trial in found] == list(range(len(found)))
         # Both or none. Of the first ones any may have been added; the last ones came when the sweep was full.
-        assert store.sweeps.extend(sweep_id, more[-2:], len(found) + 1) == []
+        assert store.sweeps.extend(sweep_id, more[-2:], len(found) + 1) == 0
 
     def test_a_search_goes_on_by_another_spec_and_the_sweep_keeps_the_rest(self, store: Store) -> None:
         sweep_id, trials = added(store)

@@ -40,9 +40,14 @@ def refusal(url: str, *, create: bool = True) -> str:
 
 
 def test_migrations_give_exactly_the_tables(url: str) -> None:
+    def is_meant(_thing: object, name: str | None, _kind: str, reflected: bool, _other: object) -> bool:
+        """All but the key of loss points where PostgreSQL must not have it: Alembic asks no `ddl_if` of keys."""
+        return reflected or url.startswith("sqlite") or name != "fk_loss_point_trial_id_attempt"
+
     engine = connect(url)
+    opts = {"compare_type": True, "compare_server_default": True, "include_object": is_meant}
     with engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        context = MigrationContext.configure(connection, opts=opts)
         assert compare_metadata(context, metadata) == []
         assert context.get_current_revision() == SCHEMA_HEAD
     engine.dispose()

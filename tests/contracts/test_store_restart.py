@@ -70,7 +70,7 @@ def story(store: Store) -> list[object]:
     store.leases.end(other)
     store.leases.release_left_behind(sweep, lambda _: False)
     store.sweeps.try_failed_again(sweep)
-    said.append(len(store.sweeps.extend(sweep, plan(parse_spec({"name": "more", "space": {"batch_size": [64]}})))))
+    said.append(store.sweeps.extend(sweep, plan(parse_spec({"name": "more", "space": {"batch_size": [64]}}))))
     store.sweeps.ask_to_stop(sweep)
     said.append(store.attempts.claim(fourth))
     store.sweeps.forget_stop(sweep)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,7 +13,7 @@ from sweeper.execution import Execution, Rerun, rerun_sweep
 from sweeper.live_view import silent
 from sweeper.plan.trial import TrialState
 from sweeper.scheduling.observer import Audience
-from sweeper.store import Store, SweepRecord, TrialRecord
+from sweeper.store import Store, SweepRecord
 from tests.sweeper.shared_trials import LOSES, shared_trials
 
 HERE = Execution("local", None, finish_running=False, oversubscribe=False)
@@ -38,8 +37,8 @@ def test_a_rerun_that_is_interrupted_restores_what_it_put_back_and_nothing_else(
     store.sweeps.repeat_oversubscribed(others.sweep_id, [others.id])
     lines: list[str] = []
 
-    def interrupted(_: SweepRecord, trials: Sequence[TrialRecord]) -> NoReturn:
-        assert [trial.state for trial in trials] == [TrialState.PENDING, TrialState.PENDING]
+    def interrupted(of: Store, sweep: SweepRecord) -> NoReturn:
+        assert [trial.state for trial in of.trials.of(sweep.id)] == [TrialState.PENDING, TrialState.PENDING]
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -9,6 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from sweeper.answers.standings import Standings
 from sweeper.live_view import LineView, LiveView
 from sweeper.plan import plan
 from sweeper.ranking.curve import LossPoint
@@ -26,7 +27,7 @@ def test_views_say_why_a_trial_keeps_its_old_result_and_count_it(
     store.sweeps.repeat_oversubscribed(one.sweep_id, [other.id])
     sweep, trials = store.sweeps.find(one.sweep_id), store.trials.of(one.sweep_id)
     console = Console(file=io.StringIO(), force_terminal=kind is LiveView, width=200)
-    with kind(console, sweep, trials) as view:
+    with kind(console, sweep, Standings(store, sweep)) as view:
         view.trial_started(trials[1])
         view.result_kept(other, "repetition failed, rank 0 died")
     assert isinstance(console.file, io.StringIO)
@@ -44,7 +45,7 @@ def test_live_progress_fits_a_narrow_terminal(store: Store, width: int) -> None:
     sweep = store.sweeps.find(store.sweeps.add(spec, plan(spec)))
     trials = store.trials.of(sweep.id)
     console = Console(file=io.StringIO(), force_terminal=True, width=width, height=40)
-    with LiveView(console, sweep, trials) as view:
+    with LiveView(console, sweep, Standings(store, sweep)) as view:
         view.trial_started(trials[0])
         view.point_reported(trials[0], LossPoint(1234, 56789, 123.45, 0.0123456))
         assert isinstance(console.file, io.StringIO)

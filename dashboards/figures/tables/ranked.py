@@ -26,6 +26,7 @@ from sweeper.store import Store, SweepRecord
 from sweeper.store.gc_pause import collection_paused
 
 
+@collection_paused()
 def trial_table(
     store: Store,
     sweep: SweepRecord,
@@ -55,8 +56,7 @@ def trial_table(
     lacks = _lacking(store, sweep, found, axis, rate)
     batch_name = _batch_name(trials)
     others = _varied(trials, sweep.group_by)
-    with collection_paused():
-        groups = [_group(group, batch_name, others) for group in best_per_group(trials, limit, sweep.group_by)]
+    groups = [_group(group, batch_name, others) for group in best_per_group(trials, limit, sweep.group_by)]
     return TrialTable(sweep.id, sweep.name, axis, limit, batch_name, tuple(groups), rate, lacks)
 
 
@@ -111,7 +111,7 @@ def _rows(
         shared,
         chance,
     )
-    return list(map(TrialRow._make, zip(*columns, strict=False)))
+    return list(map(tuple.__new__, repeat(TrialRow), zip(*columns, strict=False)))  # as `_make`, in a third of the time
 
 
 def _batch_name(trials: Iterable[Candidate]) -> str:
@@ -137,8 +137,10 @@ def _lacking(
     store: Store, sweep: SweepRecord, trials: Sequence[Candidate], over: str, rate: float | None
 ) -> tuple[str, str] | None:
     """Why no curve has an area over this axis, and what to do; None where one has, or there are no curves."""
+    if _has_areas(trials):
+        return None
     whole = [trial for trial in trials if trial.complete and trial.finite]
-    if not whole or _has_areas(whole):
+    if not whole:
         return None
     axes = [axis for axis in OVER if axis != over and (axis != DOLLARS or rate is not None)]
     there = [axis for axis in axes if _has_areas(candidates_over(store, sweep, axis, rate))]

@@ -63,7 +63,7 @@ def search(
     spec: SweepSpec, together: int = 3, seed: int = 0, result: Callable[[TrialSpec], Candidate] = result
 ) -> list[TrialSpec]:
     """The sweep with so many trials at once, which end in a random order; all its trials as they were added."""
-    order, queue = random.Random(seed), plan(spec, first_points)
+    order, queue = random.Random(seed), list(plan(spec, first_points))
     guide = ProposingGuide(Guide(), spec, [waiting(trial, TrialState.PENDING) for trial in queue])
     added, running = list(queue), [queue.pop(0) for _ in range(min(together, len(queue)))]
     while running:

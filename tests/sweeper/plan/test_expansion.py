@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -25,7 +26,7 @@ from tests.sweeper.specs import specs, training
 SPACE = {"learning_rate": [0.1, 0.2], "batch_size": [16, 32], "workers": [2, 1]}
 
 
-def planned(space: Any = SPACE, **fields: Any) -> list[TrialSpec]:
+def planned(space: Any = SPACE, **fields: Any) -> Sequence[TrialSpec]:
     return plan(parse_spec({"name": "mine", "space": space, **fields}), first_points)
 
 

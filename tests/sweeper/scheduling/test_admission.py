@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from sweeper.errors import SeatingError
@@ -12,7 +14,7 @@ from sweeper.scheduling.admission import check_seating, seats_for
 from sweeper.spec import parse_spec
 
 
-def trials(workers: list[int], **resources: int) -> list[TrialSpec]:
+def trials(workers: list[int], **resources: int) -> Sequence[TrialSpec]:
     return plan(parse_spec({"name": "seats", "space": {"workers": workers}, "resources": resources}))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.scheduling.scheduler import Scheduler
 from sweeper.spec import parse_spec
-from sweeper.store import EvaluationRecord, Store, TrialRecord, leases
+from sweeper.store import EvaluationRecord, Store, TrialRecord, WaitingTrial, leases
 from tests.sweeper.scheduling.scripted import (
     Script,
     ScriptedExecutor,
@@ -334,22 +333,27 @@ def test_trials_that_somebody_else_claimed_are_left_to_them(store: Store) -> Non
     theirs = store.trials.of(sweep)[1].id
     other = store.leases.begin("another machine", "1 0")
     executor, watcher = ScriptedExecutor(), Watcher()
-    look = store.trials.of
+    look, count = store.trials.waiting, store.progress.states
     looks: list[int] = []
 
-    def look_and_change(sweep_id: str, states: Sequence[TrialState] = ()) -> list[TrialRecord]:
-        found = look(sweep_id, states)
-        looks.append(len(found))
-        if len(looks) == 1:
+    def look_and_change(*which: Any) -> list[WaitingTrial]:
+        found = look(*which)
+        if not looks[1:]:
             assert store.attempts.claim(theirs, scheduler_id=other) == 1
-        if len(looks) == 4:
+        return found
+
+    def count_and_change(sweep_id: str) -> dict[TrialState, int]:
+        found = count(sweep_id)
+        looks.append(sum(number for state, number in found.items() if not state.ended))
+        if len(looks) == 6:
             store.attempts.finish(theirs, 1, TrialState.COMPLETED, summarize([]))
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store.trials, "of", look_and_change)
+        patch.setattr(store.trials, "waiting", look_and_change)
+        patch.setattr(store.progress, "states", count_and_change)
         Scheduler(store, executor, watcher).run(sweep)
-    assert looks == [3, 1, 1, 1, 0]
+    assert looks == [3, 3, 1, 1, 1, 1, 0, 0], "two of them a look"
     assert theirs not in [job.trial_id for job in executor.started]
     assert len(watcher.ended) == 2
     assert [t.state for t in store.trials.of(sweep)] == [TrialState.COMPLETED] * 3

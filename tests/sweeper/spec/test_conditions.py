@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ def parsed(space: dict[str, Any], **fields: Any) -> SweepSpec:
     return parse_spec({"name": "n", "space": space, **fields})
 
 
-def pairs(trials: list[TrialSpec]) -> list[tuple[Any, Any]]:
+def pairs(trials: Sequence[TrialSpec]) -> list[tuple[Any, Any]]:
     return [(t.parameters["schedule.kind"], t.parameters["schedule.factor"]) for t in trials]
 
 

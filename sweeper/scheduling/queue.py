@@ -1,0 +1,50 @@
+"""What waits of a sweep, read from the store as far as it is needed to keep all seats busy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from sweeper.scheduling.admission import Shape, shape_of
+from sweeper.store import Store, WaitingTrial
+
+_MOST = 200  # of each shape: enough for some seconds of the shortest trials
+
+
+class Queue:
+    """Reads the trials of a sweep that wait, in the order of its plan; with `whole` all of them.
+
+    Otherwise some of each shape, so that whatever seats are free, a trial that fits is among them.
+    """
+
+    def __init__(self, store: Store, sweep_id: str, *, whole: bool) -> None:
+        self._store, self._sweep_id, self._whole = store, sweep_id, whole
+        self._shapes: list[tuple[int, str]] = []  # workers, and their resources as the store has them
+        self._trials = -1  # of the sweep when the shapes were read
+        self._cut: set[Shape] = set()  # of which more trials wait than were read
+
+    def read(self, known: Collection[str]) -> list[WaitingTrial]:
+        """What waits now, but for trials that are `known`."""
+        found = self._store.trials.waiting(self._sweep_id) if self._whole else self._some(len(known))
+        return [trial for trial in found if trial.id not in known]
+
+    def lacks(self, waiting: Iterable[WaitingTrial]) -> bool:
+        """Whether more trials wait of a shape that is not among these any more."""
+        return bool(self._cut) and not self._cut <= set(map(shape_of, waiting))
+
+    def _some(self, known: int) -> list[WaitingTrial]:
+        """The first ones of each shape, behind so many that may be known."""
+        most, self._cut = _MOST + known, set()
+        found: list[WaitingTrial] = []
+        for shape in self._read_shapes():
+            some = self._store.trials.waiting(self._sweep_id, shape, most)
+            if len(some) == most:
+                self._cut.add(shape_of(some[0]))
+            found += some
+        return sorted(found, key=lambda trial: trial.position)
+
+    def _read_shapes(self) -> list[tuple[int, str]]:
+        """Read again where trials were added, which is seldom: all that wait are looked at."""
+        trials = sum(self._store.progress.states(self._sweep_id).values())
+        if trials != self._trials:
+            self._shapes, self._trials = self._store.trials.shapes(self._sweep_id), trials
+        return self._shapes
