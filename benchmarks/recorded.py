@@ -8,6 +8,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,15 @@ class RecordedTrial:
         known = (summary.finite, summary.area_seconds, summary.minimum_loss, summary.seconds, summary.images)
         return Candidate(trial, dict(self.parameters), ended, *known)
 
-    @property
+    @cached_property
     def length(self) -> int:
         """Points that a run of it reports: it ends with the first loss that is not finite."""
         return next((n for n, p in enumerate(self.points, 1) if not math.isfinite(p.loss)), len(self.points))
+
+    @property
+    def finite(self) -> bool:
+        """Whether all losses are."""
+        return math.isfinite(self.points[self.length - 1].loss)
 
     @property
     def seconds(self) -> float:
@@ -55,10 +61,16 @@ Sweep = Mapping[str, RecordedTrial]
 
 @dataclass(frozen=True)
 class Replayed:
-    """Training seconds `spent`, and the `winners` by group, None for nobody."""
+    """Training seconds `spent`, and the `winners` by group, None for nobody.
+
+    On a machine also its `wall` time in seconds, the attempts `started` and the gangs `opened`.
+    """
 
     spent: float
     winners: Mapping[tuple[Any, ...], str | None]
+    wall: float = math.nan
+    started: int = 0
+    opened: int = 0
 
 
 def read_recorded(folder: Path) -> dict[str, RecordedTrial]:
