@@ -20,6 +20,7 @@ from benchmarks.recorded import RecordedTrial, Replayed, Sweep, grid_winners, re
 from benchmarks.rivals import rival_rows, rivals
 from sweeper.guides import AreaGuide, Guide
 from sweeper.guides.forecast_guide import ForecastGuide
+from sweeper.guides.forecast_pruner import Length
 from sweeper.guides.shared_curves import SharedCurves
 from sweeper.plan.equivalence import Equivalence
 from sweeper.ranking.curve import LossPoint
@@ -42,6 +43,7 @@ def prune_forecast(sweep: Sweep, threshold: float | None, risk: float = 0.01) ->
         risk=risk,
         curve_of=lambda trial: sweep[trial].points,
         shared=True,
+        lengths={trial: Length(one.points[-1].step, one.points[-1].images) for trial, one in sweep.items()},
     )
 
 
