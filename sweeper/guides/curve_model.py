@@ -38,7 +38,7 @@ STAGES = (0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.27, 0.35, 0.45, 0.55, 0.65
 _FEWEST_POINTS = 3  # of a level
 _WINDOW = 0.2  # of the points so far make a level
 _FEWEST_CURVES, _MOST_CURVES = 4, 96  # that a forecast learns from
-_GROWN = 1.3  # times as many curves have the kernels fitted anew
+_GROWN = 1.6  # times as many curves have the kernels fitted anew
 # What a curve may do that is like none before: its rest may differ by so much, in logarithms, for a whole run's rest.
 _UNLIKE = 0.3
 _UNSEEN = 0.3  # the same of the rest of a stopped curve, twice that where it has not begun to fall
@@ -52,6 +52,7 @@ _OF_ITS_OWN = 0.4
 _BEGUN = 0.05  # fall of the logarithm of the loss since the first points, from which on a run has begun to learn
 _UNBEGUN = 0.4  # the part of what curves may do unlike any that holds before
 _APART = 0.05  # how often a curve is like none nearby, as beyond the rate at which runs collapse
+_EXPLODED = 3.0  # times its first losses
 _LEAST = 1e-9  # a loss of zero has no logarithm
 
 
@@ -174,10 +175,10 @@ class CurveModel:
     def add(self, point: Sequence[float], progress: Array, losses: Array) -> None:
         """A curve that has ended, all finite; `progress` is the part of the run before each loss's end.
 
-        Of one that was stopped the last part is below 1.
+        Of one that was stopped the last part is below 1. One that explodes is like no other, and passed over.
         """
         key, part = tuple(point), min(1.0, float(progress[-1]))
-        if not self.wants(point, part):
+        if not self.wants(point, part) or _explodes(losses):
             return
         rest = self._filled_in(part, losses) if part < 1 - _LEAST else None
         if part < 1 - _LEAST and rest is None:
@@ -240,6 +241,13 @@ class CurveModel:
         unseen = _UNSEEN * math.sqrt(1 - part) * (2 if level.fallen < _BEGUN else 1)
         deviations = math.hypot(spreads[0], unseen), math.hypot(spreads[1], unseen)
         return (level.log + mean, level.log + lowest), deviations
+
+
+def _explodes(losses: Array) -> bool:
+    first, later = losses[:_FEWEST_POINTS], losses[_FEWEST_POINTS:]
+    if not len(later):
+        return False
+    return bool(later.max() > _EXPLODED * first.mean() or first.max() > 3 * _EXPLODED * later[:_FEWEST_POINTS].mean())
 
 
 def _to_come(
