@@ -6,8 +6,9 @@ import csv
 import heapq
 import math
 import random
+import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,25 @@ def read_recorded(folder: Path) -> dict[str, RecordedTrial]:
                 parameters = {"workers": workers, "batch_size": batch, "learning_rate": rate}
                 trials[f"{workers}-{batch}-{rate:g}"] = RecordedTrial(parameters, _timed(points, whole, seconds))
     return trials
+
+
+def at_usual_paces(sweep: Sweep) -> dict[str, RecordedTrial]:
+    """The same with the times of steps that are the median of their worker count and batch size.
+
+    On a busy machine runs of one cell differ more in time than winners do.
+    """
+    paces: dict[Any, list[float]] = {}
+    for one in sweep.values():
+        paces.setdefault(_cell(one), []).append(one.points[-1].seconds / one.points[-1].step)
+    usual = {cell: statistics.median(found) for cell, found in paces.items()}
+    return {
+        trial: RecordedTrial(one.parameters, [replace(p, seconds=p.step * usual[_cell(one)]) for p in one.points])
+        for trial, one in sweep.items()
+    }
+
+
+def _cell(one: RecordedTrial) -> tuple[Any, Any]:
+    return one.parameters["workers"], one.parameters["batch_size"]
 
 
 def replay(

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.recorded import RecordedTrial, Replayed, Sweep, shuffled, winners
+from engine.config import TrainingConfig
 from engine.protocol import Ended, Event, Point, Ready, Started
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.pool import GangPool
@@ -26,7 +29,7 @@ from sweeper.plan.trial import TrialSpec
 from sweeper.ranking.curve import LossPoint
 from sweeper.scheduling.scheduler import Scheduler
 from sweeper.spec import SweepSpec, parse_spec
-from sweeper.store import Store, TrialRecord, open_store
+from sweeper.store import TrialRecord, open_store
 
 Key = tuple[Any, ...]
 
@@ -57,12 +60,13 @@ def machine_named(name: str) -> Machine:
     Raises:
         ValueError: another name.
     """
-    count = name.rstrip("abcdefghijklmnopqrstuvwxyz")
-    if not count.isdecimal() or name.removeprefix(count) not in ("core", "cores", "gpu", "gpus"):
-        raise ValueError(f"{name} names no machine; write 2cores, 1gpu or 4gpus")
-    if "core" in name:
-        return Machine(Seats(int(count)), cold_s=1.0, first_set_up_s=0.5, set_up_s=0.01)
-    return Machine(Seats(16 * int(count), int(count)), cold_s=4.0, first_set_up_s=1.0, set_up_s=0.02)
+    found = re.fullmatch(r"([1-9][0-9]*)(cores?|gpus?)", name)
+    if not found:
+        raise ValueError(f"unknown machine: {name}; write for example 2cores, 1gpu or 4gpus")
+    count = int(found[1])
+    if found[2].startswith("core"):
+        return Machine(Seats(count), cold_s=0.5, first_set_up_s=0.5, set_up_s=0.01)
+    return Machine(Seats(16 * count, count), cold_s=4.0, first_set_up_s=1.0, set_up_s=0.02)
 
 
 @dataclass
@@ -151,8 +155,9 @@ class VirtualExecutor:
     def _begins(self, playing: _Playing, set_up: float) -> JobEvent:
         playing.began = self.now
         self._next(playing, 0)
-        last = playing.trial.points[-1]
-        effective = {"steps": last.step, "images": last.images}
+        budget = TrainingConfig.model_validate(playing.job.config).known_budget(playing.job.workers)
+        assert budget
+        effective = {"steps": budget.steps, "images": budget.images}
         return self._event(playing, Started(playing.job.trial_id, set_up, effective))
 
     def _next(self, playing: _Playing, at: int) -> None:
@@ -185,18 +190,23 @@ class VirtualExecutor:
         heapq.heappush(self._due, (due, next(self._order), playing.job.trial_id, happens))
 
 
-class _Nobody:
-    """Watches nothing."""
+class Nobody:
+    """An observer that looks away."""
 
-    def trial_started(self, trial: TrialRecord) -> None: ...
+    def trial_started(self, trial: TrialRecord) -> None:
+        """See `Observer`."""
 
-    def point_reported(self, trial: TrialRecord, point: LossPoint) -> None: ...
+    def point_reported(self, trial: TrialRecord, point: LossPoint) -> None:
+        """See `Observer`."""
 
-    def trial_ended(self, trial: TrialRecord) -> None: ...
+    def trial_ended(self, trial: TrialRecord) -> None:
+        """See `Observer`."""
 
-    def result_kept(self, trial: TrialRecord, why: str) -> None: ...
+    def result_kept(self, trial: TrialRecord, why: str) -> None:
+        """See `Observer`."""
 
-    def attempt_failed(self, trial: TrialRecord, reason: str) -> None: ...
+    def attempt_failed(self, trial: TrialRecord, reason: str) -> None:
+        """See `Observer`."""
 
 
 def replay_on(
@@ -209,17 +219,19 @@ def replay_on(
     """
     trial_of = {_key(one.parameters): trial for trial, one in sweep.items()}
     spec = _spec(machine, sweep, threshold, prune, reuse)
-    with TemporaryDirectory(dir=_memory()) as folder:
-        store = open_store(f"sqlite:///{folder}/sweeper.db")
-        executor = VirtualExecutor(machine, lambda job: sweep[trial_of[_key({**job.config, "workers": job.workers})]])
-        submitted = _in_order(plan(spec), [_key(sweep[trial].parameters) for trial in _order(sweep, seed)])
-        sweep_id = store.sweeps.add(spec, submitted)
-        record, trials = store.sweeps.find(sweep_id), store.trials.of(sweep_id)
-        guide = guide_for(record, trials, store.attempts.points)
-        Scheduler(store, executor, _Nobody(), clock=lambda: 0.0, guide=guide).run(sweep_id)
-        names = {trial.id: trial_of[_key({**trial.config, "workers": trial.workers})] for trial in trials}
+    order = {_key(sweep[trial].parameters): place for place, trial in enumerate(_order(sweep, seed))}
+
+    def recorded(trial: Job | TrialRecord) -> str:
+        return trial_of[_key({**trial.config, "workers": trial.workers})]
+
+    executor = VirtualExecutor(machine, lambda job: sweep[recorded(job)])
+    with TemporaryDirectory(dir=_memory()) as folder, closing(open_store(f"sqlite:///{folder}/sweeper.db")) as store:
+        sweep_id = store.sweeps.add(spec, sorted(plan(spec), key=lambda trial: order[_key_of(trial)]))
+        trials = store.trials.of(sweep_id)
+        guide = guide_for(store.sweeps.find(sweep_id), trials, store.attempts.points)
+        Scheduler(store, executor, Nobody(), clock=lambda: 0.0, guide=guide).run(sweep_id)
+        names = {trial.id: recorded(trial) for trial in trials}
         found = winners(store.trials.candidates(sweep_id, "seconds"), threshold, ("workers",))
-        store.close()
     known = {group: winner and names[winner] for group, winner in found.items()}
     return Replayed(executor.spent, known, executor.now, executor.started, executor.opened)
 
@@ -232,13 +244,13 @@ def _order(sweep: Sweep, seed: int | None) -> list[str]:
     return list(sweep) if seed is None else shuffled(sweep, seed)
 
 
-def _key(parameters: Any) -> Key:
+def _key(parameters: Mapping[str, Any]) -> Key:
     return parameters["workers"], parameters["batch_size"], parameters["learning_rate"]
 
 
 def _spec(machine: Machine, sweep: Sweep, threshold: float | None, prune: str, reuse: str) -> SweepSpec:
     settings = [dict(one.parameters) for one in sweep.values()]
-    images = next(iter(sweep.values())).points[-1].images
+    images = max(one.points[-1].images or 0 for one in sweep.values())  # one that diverged may have fewer
     return parse_spec(
         {
             "name": "replay",
@@ -252,6 +264,5 @@ def _spec(machine: Machine, sweep: Sweep, threshold: float | None, prune: str, r
     )
 
 
-def _in_order(trials: Sequence[TrialSpec], keys: Sequence[Key]) -> list[TrialSpec]:
-    places = {key: place for place, key in enumerate(keys)}
-    return sorted(trials, key=lambda trial: places[_key({**trial.config.model_dump(), "workers": trial.workers})])
+def _key_of(trial: TrialSpec) -> Key:
+    return _key({**trial.config.model_dump(), "workers": trial.workers})

@@ -273,9 +273,7 @@ class SharedCurves(GuideAround):
     def _is_timed(self, trial: str) -> bool:
         return self._equivalences[trial].cell in self._paces
 
-    def _time(
-        self, trial: str, points: Sequence[LossPoint], *, steps: int | None = None, whole: bool = False
-    ) -> None:
+    def _time(self, trial: str, points: Sequence[LossPoint], *, steps: int | None = None, whole: bool = False) -> None:
         """Learn the time of a cell's steps from the points of a run: the mean over its windows but the first.
 
         Of one that is not `whole`, and has so many `steps` in all, only once the deviation of that mean is small, or
