@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sweeper.guides.curve_model import STAGES, CurveModel, level_of, stage_of
+from sweeper.guides.forecast_guide import ForecastGuide
 from sweeper.guides.forecast_pruner import ForecastPruner, Length
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
@@ -271,3 +272,39 @@ def test_over_images_the_length_is_known_and_what_is_like_the_best_begins() -> N
     found = made.unlikely({"new": ({"workers": 1}, length), "good": ({"workers": 1}, length)})
     assert "good" not in found
     assert made.unlikely({"good": ({"workers": 1}, Length(None, None))}) == {}
+
+
+def guide_of(curves: dict[str, list[LossPoint]], lengths: dict[str, Length]) -> ForecastGuide:
+    trials = {trial: {"workers": 1, "learning_rate": n / 10} for n, trial in enumerate(curves, 1)}
+    return ForecastGuide(
+        trials, None, "seconds", ("workers",), risk=0.01, curve_of=curves.__getitem__, shared=False, lengths=lengths
+    )
+
+
+def test_after_an_interrupt_curves_that_were_stopped_before_tell_as_far_as_they_came() -> None:
+    curves = {f"t{n}": points_of(falling(n / 10))[: 40 if n % 2 else POINTS] for n in range(1, 9)}
+    for lengths, known in (({}, 4), ({trial: Length(10 * POINTS, None) for trial in curves}, 8)):
+        guide = guide_of(curves, lengths)
+        guide.ordered({})
+        for trial, points in curves.items():
+            state = TrialState.COMPLETED if len(points) == POINTS else TrialState.PRUNED
+            guide.learn([candidate(trial, points)._replace(state=state, seconds=points[-1].seconds)])
+        assert len(guide._forecast._model._known) == known
+        assert guide._forecast._spent == pytest.approx(4 * 0.01 / 8)  # others, as far as this guide knows, pruned them
+
+
+def test_what_is_given_up_says_so_and_spends_of_the_risk_once() -> None:
+    curves = {f"t{n}": points_of(falling(n / 10, 0.02, n), pace=0.1) for n in range(1, 11)} | {"slow": []}
+    guide = guide_of(curves, {"slow": Length(10**6, None)})
+    for trial in curves:
+        if trial != "slow":
+            guide.begin(trial, 10 * POINTS, None)
+            for point in curves[trial]:
+                guide.point(trial, point)
+            guide.learn([candidate(trial, curves[trial])])
+    ((trial, why),) = guide.given_up({"slow": {"workers": 1, "learning_rate": 1.1}}).items()
+    assert trial == "slow"
+    assert why.startswith("not begun: its area will be about ")
+    spent = guide._forecast._spent
+    guide.learn([Candidate(trial, {"workers": 1, "learning_rate": 1.1}, TrialState.PRUNED, True, None, None)])
+    assert guide._forecast._spent == spent
