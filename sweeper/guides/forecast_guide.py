@@ -16,6 +16,12 @@ from sweeper.ranking.curve import LossPoint
 from sweeper.spec.axes import WORKERS
 from sweeper.spec.repeats import Race, gives_seeds
 
+_MOST_ASKED = 500  # of waiting trials whether they are to begin: by the time that others come up, more is known
+
+
+def _most_workers_first(waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    return sorted(waiting, key=lambda trial: -waiting[trial].get(WORKERS, 1))
+
 
 class ForecastGuide(GuideAround):
     """The exact bound, the forecast at this risk, and an order in which much is learnt for little.
@@ -60,8 +66,7 @@ class ForecastGuide(GuideAround):
         if not waiting.keys() <= self._trials.keys():
             self._trials |= waiting  # the sweep was extended
             self._forecast.move(self._coordinates_of_all())
-        by_workers = sorted(waiting, key=lambda trial: -waiting[trial].get(WORKERS, 1))
-        return super().ordered({trial: waiting[trial] for trial in by_workers})
+        return super().ordered({trial: waiting[trial] for trial in _most_workers_first(waiting)})
 
     def point(self, trial: str, point: LossPoint) -> Verdict | None:
         """See `Guide.point`."""
@@ -74,8 +79,8 @@ class ForecastGuide(GuideAround):
         """See `Guide.given_up`: what the exact bound says, and what will hardly win by its settings alone."""
         found = dict(super().given_up(waiting))
         unknown = Length(None, None)
-        rest = {t: (p, self._lengths.get(t, unknown)) for t, p in waiting.items() if t not in found}
-        unlikely = self._forecast.unlikely(rest)
+        first = [trial for trial in _most_workers_first(waiting) if trial not in found][:_MOST_ASKED]
+        unlikely = self._forecast.unlikely({t: (waiting[t], self._lengths.get(t, unknown)) for t in first})
         self._stopped |= unlikely.keys()
         return found | {trial: f"not begun: {why}" for trial, why in unlikely.items()}
 

@@ -174,7 +174,7 @@ class SharedCurves(GuideAround):
     def _note_end(self, candidate: Candidate) -> None:
         trial, one = candidate.trial, self._equivalences[candidate.trial]
         self._ended[trial] = candidate.state
-        if candidate.state is TrialState.PRUNED and trial in self._runs:
+        if candidate.state is TrialState.PRUNED and trial in self._runs and one.curve is not None:
             self._stopped[one.curve] = trial
         if candidate.derived_from or candidate.state not in (TrialState.COMPLETED, TrialState.DIVERGED):
             return

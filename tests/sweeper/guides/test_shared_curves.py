@@ -180,6 +180,17 @@ def test_what_ran_to_its_end_before_is_a_source_and_times_its_cell() -> None:
     assert list(guide.derived(rest("a"))["b"].points) == points(2.0, 20)
 
 
+def test_what_shares_its_curve_with_nobody_is_never_run_for_its_time_alone() -> None:
+    alone = {"c": Equivalence(None, "c", 1), "d": Equivalence(None, "d", 1)}
+    guide = SharedCurves(Guide(), "seconds", alone, lambda _: [])
+    both: dict[str, dict[str, int]] = {"c": {"workers": 1}, "d": {"workers": 1}}
+    guide.ordered(both)
+    run(guide, "c", points(0.5, 3))
+    guide.learn([RecordedTrial({"workers": 1}, points(0.5, 3)).candidate("c", state=TrialState.PRUNED)])
+    assert guide.ordered({"d": both["d"]}) == ["d"]
+    assert run(guide, "d", points(2.0, 80)) is None
+
+
 def test_what_was_derived_is_no_source_and_times_nothing() -> None:
     guide = sharing({"b": points(2.0, 20)})
     guide.learn([ended("b", points(2.0, 20))._replace(derived_from="a")])
