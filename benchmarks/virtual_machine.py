@@ -6,6 +6,7 @@ up, and a stop reaches a gang at its next loss point. Nothing waits: the time of
 
 from __future__ import annotations
 
+import argparse
 import heapq
 import itertools
 import re
@@ -58,11 +59,11 @@ def machine_named(name: str) -> Machine:
     """`2cores`, `1gpu`, `4gpus` and the like, at usual costs.
 
     Raises:
-        ValueError: another name.
+        argparse.ArgumentTypeError: another name.
     """
     found = re.fullmatch(r"([1-9][0-9]*)(cores?|gpus?)", name)
     if not found:
-        raise ValueError(f"unknown machine: {name}; write for example 2cores, 1gpu or 4gpus")
+        raise argparse.ArgumentTypeError(f"unknown machine: {name}; write for example 2cores, 1gpu or 4gpus")
     count = int(found[1])
     if found[2].startswith("core"):
         return Machine(Seats(count), cold_s=0.5, first_set_up_s=0.5, set_up_s=0.01)

@@ -68,7 +68,7 @@ def _pruning_guide(
     objective = (sweep.threshold, sweep.over, sweep.group_by, prune.floor)
     if prune.method == "area":
         return AreaGuide(parameters, *objective, repeats=repeats, rate=rate)
-    from sweeper.guides.forecast_guide import ForecastGuide  # loads scikit-learn
+    from sweeper.guides.forecast_guide import ForecastGuide  # loads SciPy
     from sweeper.guides.forecast_pruner import Length
 
     return ForecastGuide(

@@ -17,18 +17,20 @@ the same is asked from its coordinates alone.
 
 from __future__ import annotations
 
+import importlib
 import math
+import threading
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+if TYPE_CHECKING:
+    from sklearn.gaussian_process import GaussianProcessRegressor
 
 Array: TypeAlias = NDArray[np.float64]
 Point: TypeAlias = tuple[float, ...]
@@ -279,8 +281,16 @@ def _input(point: Sequence[float], level: Level) -> list[float]:
     return [*point, level.log / _LEVEL, level.fall / _FALL]
 
 
+def load_early() -> None:
+    """Begin to load scikit-learn: that takes seconds, in which the first gangs can start."""
+    threading.Thread(target=importlib.import_module, args=("sklearn.gaussian_process",), name="load").start()
+
+
 def _learn(stage: _Stage) -> None:
     """Fit the two processes to what is known, their kernels too where it has grown by much."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.gaussian_process import GaussianProcessRegressor
+
     inputs, outputs = np.array(list(stage.inputs.values())), np.array(list(stage.outputs.values()))
     noise = np.array(list(stage.noises.values())) ** 2 + 1e-6
     unsure = np.array(list(stage.unsure.values()))
@@ -299,6 +309,8 @@ def _learn(stage: _Stage) -> None:
 
 
 def _kernel(inputs: Array, deviation: float) -> Any:
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
     lengths = RBF([_LONGEST] * inputs.shape[1], (0.1, _LONGEST))
     noise = WhiteKernel((0.1 * deviation) ** 2, ((0.02 * deviation) ** 2, deviation**2))
     return ConstantKernel(deviation**2, "fixed") * lengths + noise

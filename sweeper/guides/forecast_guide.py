@@ -7,6 +7,7 @@ from typing import Any
 
 from sweeper.guides.area import AreaGuide, apart, bound_for
 from sweeper.guides.base import GuideAround, has_ended_with
+from sweeper.guides.curve_model import load_early
 from sweeper.guides.forecast_pruner import ForecastPruner, Length
 from sweeper.guides.order import coordinates_of
 from sweeper.plan.trial import TrialState
@@ -53,6 +54,7 @@ class ForecastGuide(GuideAround):
         self._forecast = ForecastPruner(bound, risk=risk, coordinates=self._coordinates_of_all())
         inner = AreaGuide(trials, threshold, over, group_by, repeats=repeats, rate=rate, pruner=self._forecast)
         super().__init__(inner, inner.over)
+        load_early()
         self._known: set[str] = set()
         self._stopped: set[str] = set()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -88,6 +89,6 @@ def test_the_worst_winner_counts_and_a_lost_one_most() -> None:
 
 @pytest.mark.parametrize("name", ["", "2", "cores", "0gpus", "2tpus", "-1gpu", "2 cores"])
 def test_unknown_machines_are_refused_with_examples(name: str) -> None:
-    with pytest.raises(ValueError, match=r"unknown machine: .*; write for example 2cores"):
+    with pytest.raises(argparse.ArgumentTypeError, match=r"unknown machine: .*; write for example 2cores"):
         machine_named(name)
     assert machine_named("4gpus").seats == Seats(64, 4)
