@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,3 +92,20 @@ def test_unknown_machines_are_refused_with_examples(name: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=r"unknown machine: .*; write for example 2cores"):
         machine_named(name)
     assert machine_named("4gpus").seats == Seats(64, 4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("machine", "workers", "reuse", "wall"),
+    [("1gpu", 1, "none", 0.25), ("2gpus", 2, "equivalent", 0.25), ("4gpus", 4, "equivalent", 0.26)],
+)
+def test_forecasts_keep_the_winners_for_a_quarter_of_the_wall_time(
+    machine: str, workers: int, reuse: str, wall: float, recorded_data: Callable[[str], Path]
+) -> None:
+    recorded = read_recorded(recorded_data("recorded-sweep"))
+    sweep = {name: one for name, one in recorded.items() if one.parameters["workers"] <= workers}
+    on = machine_named(machine)
+    grid, found = replay_on(on, sweep, 1.5, 0), replay_on(on, sweep, 1.5, 1, "forecast", reuse)
+    assert found.winners == grid.winners == grid_winners(sweep, 1.5)
+    assert found.opened == grid.opened
+    assert found.wall < wall * grid.wall
