@@ -84,7 +84,7 @@ class ForecastGuide(GuideAround):
         first = [trial for trial in _most_workers_first(waiting) if trial not in found][:_MOST_ASKED]
         unlikely = self._forecast.unlikely({t: (waiting[t], self._lengths.get(t, unknown)) for t in first})
         self._stopped |= unlikely.keys()
-        return found | {trial: f"not begun: {why}" for trial, why in unlikely.items()}
+        return found | {trial: str(why) for trial, why in unlikely.items()}
 
     def learn(self, candidates: Iterable[Candidate]) -> None:
         """See `Guide.learn`."""

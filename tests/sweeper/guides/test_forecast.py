@@ -304,7 +304,7 @@ def test_what_is_given_up_says_so_and_spends_of_the_risk_once() -> None:
             guide.learn([candidate(trial, curves[trial])])
     ((trial, why),) = guide.given_up({"slow": {"workers": 1, "learning_rate": 1.1}}).items()
     assert trial == "slow"
-    assert why.startswith("not begun: its area will be about ")
+    assert why.startswith("its area will be about ")
     spent = guide._forecast._spent
     guide.learn([Candidate(trial, {"workers": 1, "learning_rate": 1.1}, TrialState.PRUNED, True, None, None)])
     assert guide._forecast._spent == spent
