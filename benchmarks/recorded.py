@@ -6,8 +6,10 @@ import csv
 import heapq
 import math
 import random
+import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +36,15 @@ class RecordedTrial:
         known = (summary.finite, summary.area_seconds, summary.minimum_loss, summary.seconds, summary.images)
         return Candidate(trial, dict(self.parameters), ended, *known)
 
-    @property
+    @cached_property
     def length(self) -> int:
         """Points that a run of it reports: it ends with the first loss that is not finite."""
         return next((n for n, p in enumerate(self.points, 1) if not math.isfinite(p.loss)), len(self.points))
+
+    @property
+    def finite(self) -> bool:
+        """Whether all losses are."""
+        return math.isfinite(self.points[self.length - 1].loss)
 
     @property
     def seconds(self) -> float:
@@ -55,10 +62,16 @@ Sweep = Mapping[str, RecordedTrial]
 
 @dataclass(frozen=True)
 class Replayed:
-    """Training seconds `spent`, and the `winners` by group, None for nobody."""
+    """Training seconds `spent`, and the `winners` by group, None for nobody.
+
+    On a machine also its `wall` time in seconds, the attempts `started` and the gangs `opened`.
+    """
 
     spent: float
     winners: Mapping[tuple[Any, ...], str | None]
+    wall: float = math.nan
+    started: int = 0
+    opened: int = 0
 
 
 def read_recorded(folder: Path) -> dict[str, RecordedTrial]:
@@ -80,6 +93,25 @@ def read_recorded(folder: Path) -> dict[str, RecordedTrial]:
                 parameters = {"workers": workers, "batch_size": batch, "learning_rate": rate}
                 trials[f"{workers}-{batch}-{rate:g}"] = RecordedTrial(parameters, _timed(points, whole, seconds))
     return trials
+
+
+def at_usual_paces(sweep: Sweep) -> dict[str, RecordedTrial]:
+    """The same with the times of steps that are the median of their worker count and batch size.
+
+    On a busy machine runs of one cell differ more in time than winners do.
+    """
+    paces: dict[Any, list[float]] = {}
+    for one in sweep.values():
+        paces.setdefault(_cell(one), []).append(one.points[-1].seconds / one.points[-1].step)
+    usual = {cell: statistics.median(found) for cell, found in paces.items()}
+    return {
+        trial: RecordedTrial(one.parameters, [replace(p, seconds=p.step * usual[_cell(one)]) for p in one.points])
+        for trial, one in sweep.items()
+    }
+
+
+def _cell(one: RecordedTrial) -> tuple[Any, Any]:
+    return one.parameters["workers"], one.parameters["batch_size"]
 
 
 def replay(

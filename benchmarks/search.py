@@ -9,17 +9,21 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from benchmarks.forecasting import forecast_rows
+from benchmarks.machine_rows import machine_rows
 from benchmarks.measure import Row, add_arguments, alone, report, spread, versions
 from benchmarks.recorded import RecordedTrial, Replayed, Sweep, grid_winners, read_recorded, replay
 from benchmarks.rivals import rival_rows, rivals
+from benchmarks.virtual_machine import machine_named
 from sweeper.guides import AreaGuide, Guide
 from sweeper.guides.forecast_guide import ForecastGuide
+from sweeper.guides.forecast_pruner import Length
 from sweeper.guides.shared_curves import SharedCurves
 from sweeper.plan.equivalence import Equivalence
 from sweeper.ranking.curve import LossPoint
@@ -42,6 +46,7 @@ def prune_forecast(sweep: Sweep, threshold: float | None, risk: float = 0.01) ->
         risk=risk,
         curve_of=lambda trial: sweep[trial].points,
         shared=True,
+        lengths={trial: Length(one.points[-1].step, one.points[-1].images) for trial, one in sweep.items()},
     )
 
 
@@ -164,13 +169,24 @@ def main() -> None:
     parser.add_argument("--threshold", type=float, default=1.5, help="qualifying minimum loss (default: 1.5)")
     parser.add_argument("--floor", type=float, default=0.7, help="for the rows with a floor (default: 0.7)")
     parser.add_argument("--together", type=int, default=4, help="trials at a time (default: 4)")
+    parser.add_argument(
+        "--machine", type=machine_named, help="have the scheduler replay on 2cores, 1gpu, 4gpus or the like, no more"
+    )
+    parser.add_argument("--workers", type=int, nargs="+", help="the worker counts to replay (default: all)")
+    parser.add_argument("--cold", type=float, help="seconds until a gang is up (default: 4 with GPUs, else 0.5)")
+    parser.add_argument("--set-up", type=float, help="seconds to set up a trial on a warm gang (default: 0.02 or 0.01)")
     given = parser.parse_args()
     report(rows(given), given.json)
 
 
 def rows(given: argparse.Namespace) -> Iterator[Row]:
     """Ways of pruning, rivals, forecasts, and how long a decision takes."""
-    sweep = read_recorded(given.recorded) if given.recorded else synthetic(120)
+    sweep: Sweep = read_recorded(given.recorded) if given.recorded else synthetic(120)
+    if given.workers:
+        sweep = {trial: one for trial, one in sweep.items() if one.parameters["workers"] in given.workers}
+    if given.machine:
+        yield from _on_machine(given, sweep)
+        return
     count = min(given.orders, 4) if given.quick else given.orders
     for floor in (0.0, given.floor):
         name = f"prune: area, floor {floor:g}, {given.together} at once"
@@ -184,6 +200,13 @@ def rows(given: argparse.Namespace) -> Iterator[Row]:
         yield from rival_rows(f"{name}, {given.together} at once", sweep, found, given.threshold)
     yield from forecast_rows(sweep, given.threshold)
     yield from decision_time(1000 if given.quick else 10_000, 1000)
+
+
+def _on_machine(given: argparse.Namespace, sweep: Sweep) -> Iterator[Row]:
+    costs = {"cold_s": given.cold, "set_up_s": given.set_up}
+    machine = replace(given.machine, **{name: cost for name, cost in costs.items() if cost is not None})
+    count = min(given.orders, 2) if given.quick else given.orders
+    yield from machine_rows(machine, sweep, given.threshold, count)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from engine.config import TrainingConfig
 from sweeper.guides.area import AreaGuide
 from sweeper.guides.base import Guide
 from sweeper.guides.race import RacingGuide
@@ -69,9 +70,23 @@ def _pruning_guide(
     objective = (sweep.threshold, sweep.over, sweep.group_by, prune.floor)
     if prune.method == "area":
         return AreaGuide(parameters, *objective, repeats=repeats, rate=rate)
-    from sweeper.guides.forecast_guide import ForecastGuide  # loads scikit-learn
+    from sweeper.guides.forecast_guide import ForecastGuide  # loads SciPy
+    from sweeper.guides.forecast_pruner import Length
 
-    shared = all(curves_are_shared(trial.config) for trial in trials)
     return ForecastGuide(
-        parameters, *objective, repeats=repeats, rate=rate, risk=prune.risk, curve_of=curve_of, shared=shared
+        parameters,
+        *objective,
+        repeats=repeats,
+        rate=rate,
+        risk=prune.risk,
+        curve_of=curve_of,
+        shared=all(curves_are_shared(trial.config) for trial in trials),
+        lengths={trial.id: Length(*_length(trial)) for trial in trials},
     )
+
+
+def _length(trial: TrialRecord) -> tuple[int | None, int | None]:
+    """Steps and images of a trial's whole run, None where they are not known before it begins."""
+    config = trial.planned.config
+    budget = config.known_budget(trial.workers) if isinstance(config, TrainingConfig) else None
+    return (budget.steps, budget.images) if budget else (None, trial.whole_images)

@@ -4,7 +4,8 @@ The chance that a trial wins is at most the chance that its area comes below tha
 group, and at most the chance that its loss comes down to the threshold. Both follow from what is known of the curve so
 far and from what the sweep's finished curves say of the rest (`sweeper.guides.curve_model`). A trial is stopped when
 the smaller chance is below its share of the risk that has not been spent. So the chances of all stopped trials add up
-to at most the risk.
+to at most the risk. Trials that wait are judged alike by their settings alone, as soon as the time of their steps is
+known from another trial: those that will hardly win do not begin.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,12 +38,29 @@ class Unlikely:
         return self.words
 
 
+class _Standing(NamedTuple):
+    """Of a trial: its area, what is `left` of its axis with the deviation of that logarithm, and its lowest loss."""
+
+    area: float
+    left: float
+    pace_deviation: float
+    lowest: float
+
+
 @dataclass
 class _Course:
     """A running trial's curve, and the last stage at which it was looked at."""
 
+    steps: int | None
     points: list[LossPoint] = field(default_factory=list)
     looked_at: int = -1
+
+
+class Length(NamedTuple):
+    """Steps and images of a whole run, None where nobody knows."""
+
+    steps: int | None
+    images: int | None
 
 
 @dataclass
@@ -54,14 +72,14 @@ class ForecastPruner:
     coordinates: Mapping[str, Sequence[float]] = field(default_factory=dict)
     _model: CurveModel = field(default_factory=CurveModel)
     _courses: dict[str, _Course] = field(default_factory=dict)
-    _complete: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # curves, of which the model was told
+    _curves: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # of which the model was told
     _spent: float = 0.0
     _ended: int = 0
 
     def begin(self, trial: str, parameters: Mapping[str, Any], steps: int | None, images: int | None) -> None:
         """See `AreaBound.begin`."""
         self.bound.begin(trial, parameters, steps, images)
-        self._courses[trial] = _Course()
+        self._courses[trial] = _Course(steps)
 
     def plan(self, trials: Mapping[str, Mapping[str, Any]]) -> None:
         """See `AreaBound.plan`."""
@@ -82,7 +100,7 @@ class ForecastPruner:
     def move(self, coordinates: Mapping[str, Sequence[float]]) -> None:
         """Trials were added, and the coordinates of all have changed with the ranges of their parameters."""
         self.coordinates, self._model = coordinates, CurveModel()
-        for trial, (progress, losses) in self._complete.items():
+        for trial, (progress, losses) in self._curves.items():
             self._model.add(coordinates[trial], progress, losses)
 
     def seen(self, trial: str) -> Sequence[LossPoint]:
@@ -90,19 +108,45 @@ class ForecastPruner:
         course = self._courses.get(trial)
         return course.points if course else ()
 
-    def wants(self, trial: str) -> bool:
-        """Whether the curve of a complete trial would be learnt from."""
-        return trial in self.coordinates and self._model.wants(self.coordinates[trial])
+    def wants(self, trial: str, part: float = 1.0) -> bool:
+        """Whether the curve of a trial would be learnt from, of which this part of its run is known."""
+        return trial in self.coordinates and self._model.wants(self.coordinates[trial], part)
 
-    def ended(self, trial: str, curve: Sequence[LossPoint]) -> None:
-        """A trial has ended, and counts no more among those that share the risk; of a complete one the curve."""
+    def ended(self, trial: str, curve: Sequence[LossPoint], steps: int | None = None) -> None:
+        """A trial has ended, and counts no more among those that share the risk; the curve if it tells something.
+
+        `steps` are those of its whole run, where it was stopped before.
+        """
         self._ended += 1
         self._courses.pop(trial, None)
         losses = np.array([point.loss for point in curve])
-        if trial in self.coordinates and len(curve) and curve[-1].step and np.isfinite(losses).all():
-            progress = np.array([point.step for point in curve]) / curve[-1].step
-            self._complete[trial] = progress, losses
+        whole = steps or (curve[-1].step if curve else 0)
+        if trial in self.coordinates and whole and len(curve) and np.isfinite(losses).all():
+            progress = np.array([point.step for point in curve]) / whole
+            self._curves[trial] = progress, losses
             self._model.add(self.coordinates[trial], progress, losses)
+
+    def steps_of(self, trial: str) -> int | None:
+        """The steps of a trial's latest attempt here, until `ended`."""
+        course = self._courses.get(trial)
+        return course.steps if course else None
+
+    def unlikely(self, waiting: Mapping[str, tuple[Mapping[str, Any], Length]]) -> dict[str, Unlikely]:
+        """Which trials that wait will hardly win; each with its parameters and length."""
+        if self.bound.off:
+            return {}
+        axes = {
+            trial: self.bound.axis_of(parameters, *length)
+            for trial, (parameters, length) in waiting.items()
+            if trial in self.coordinates
+        }
+        asked = [trial for trial, axis in axes.items() if axis > 0]
+        rests = self._model.whole([self.coordinates[trial] for trial in asked])
+        found = {}
+        for trial, rest in zip(asked, rests, strict=bool(rests)):
+            if verdict := self._verdict(trial, _Standing(0.0, axes[trial], 0.0, math.inf), rest):
+                found[trial] = verdict
+        return found
 
     def pruned_elsewhere(self) -> None:
         """Another scheduler, or an earlier run, has pruned a trial: by about its share of the risk."""
@@ -124,14 +168,18 @@ class ForecastPruner:
         return self._judge(trial, running, course, rest) if rest else None
 
     def _judge(self, trial: str, running: RunningCurve, course: _Course, rest: Rest) -> Unlikely | None:
+        left, deviation = self._rest_of_axis(running, course)
+        lowest = min(one.loss for one in course.points)
+        return self._verdict(trial, _Standing(running.area, left, deviation, lowest), rest)
+
+    def _verdict(self, trial: str, now: _Standing, rest: Rest) -> Unlikely | None:
         needed, threshold = self.bound.needed(trial), self.bound.threshold
-        left, pace_deviation = self._rest_of_axis(running, course)
-        area = running.area + left * math.exp(rest.mean.mean)
+        area = now.area + now.left * math.exp(rest.mean.mean)
         wins = qualifies = 1.0
-        if needed and left > 0:
-            limit = math.log(max((needed.area - running.area) / left, 1e-12))
-            wins = rest.mean.chance(limit, math.hypot(pace_deviation, _SEEDS_DIFFER if needed.waiting else 0.0))
-        if threshold is not None and threshold > 0 and min(one.loss for one in course.points) > threshold:
+        if needed and now.left > 0:
+            limit = math.log(max((needed.area - now.area) / now.left, 1e-12))
+            wins = rest.mean.chance(limit, math.hypot(now.pace_deviation, _SEEDS_DIFFER if needed.waiting else 0.0))
+        if threshold is not None and threshold > 0 and now.lowest > threshold:
             qualifies = rest.lowest.chance(math.log(threshold))
         chance = min(wins, qualifies)
         if chance >= (self.risk - self._spent) / max(1, len(self.coordinates) - self._ended):

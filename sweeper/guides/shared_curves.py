@@ -1,10 +1,13 @@
 """`reuse: equivalent`: one training run for all trials of one curve, and the others' times by short runs of their own.
 
 Trials whose curves are the same over steps make a class (`sweeper.plan.equivalence`). Those whose steps take the same
-time make a cell: they have one worker count, batch size and whatever else the time of a step depends on. First a trial
-of each cell runs for as long as it takes to know the time of its steps. Then of each class the trial of the fastest
-cell runs on, and is pruned only when all of its class could be. When it has come to its end, the others get its losses,
-at the times of their own steps.
+time make a cell: they have one worker count, batch size and whatever else the time of a step depends on.
+
+The most workers come first, so that each worker count's gangs open once. Of each class the trial runs that has the most
+workers, or the fastest steps where all are known. It is pruned when it and all of its class whose steps are timed could
+be; the others wait. When their worker count's turn comes, a trial of each cell runs for as long as it takes to know the
+time of its steps, unless one has to run anyway. Then they get the losses of a run that came to its end, at the times of
+their own steps; or are pruned by those of one that was stopped; or run, where that one does not tell.
 """
 
 from __future__ import annotations
@@ -22,9 +25,11 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
 from sweeper.ranking.area_bound import Verdict
 from sweeper.ranking.curve import LossPoint
+from sweeper.spec.axes import WORKERS
 
 _FEWEST_WINDOWS, _MOST_WINDOWS = 5, 60  # that tell the time of a step
 _SURE = 0.005  # relative deviation of that time's mean, at which it is known well enough
+_MOST_PART = 0.2  # of a run, for which it is timed at most
 
 
 @dataclass
@@ -32,6 +37,7 @@ class _Run:
     """A run of a trial: the points so far, and whether it is only for the time of its steps."""
 
     timing: bool
+    steps: int | None = None  # of all of it
     points: list[LossPoint] = field(default_factory=list)
     told: dict[str, int] = field(default_factory=dict)  # points that were told of each trial of the class
     verdicts: dict[str, Verdict] = field(default_factory=dict)
@@ -59,6 +65,7 @@ class SharedCurves(GuideAround):
         self._paces: dict[Hashable, float] = {}  # seconds a step, by cell
         self._ended: dict[str, TrialState] = {}
         self._sources: dict[Hashable, str] = {}  # by class, the trial that has run to its end
+        self._stopped: dict[Hashable, str] = {}  # by class, the trial that was stopped last
         self._runs: dict[str, _Run] = {}
         self._times_only: set[str] = set()  # trials that run, or may be started, for no more than that
         self._barred: Collection[int] = ()
@@ -70,13 +77,18 @@ class SharedCurves(GuideAround):
             self._time(trial, self._curve_of(trial))
 
     def ordered(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
-        """One of each cell whose time nobody knows, then one of each class, in the order of the other guide."""
+        """Worker count after worker count, the most first: those that are to be timed, then one of each class.
+
+        Of each worker count the latter are in the order of the other guide.
+        """
         for trial in waiting:
             self._runs.pop(trial, None)  # an earlier attempt at it
-        timers = self._timers(waiting)
+        by_workers = sorted(waiting, key=lambda trial: -self._workers(trial, waiting))
+        may_run = [trial for trial in by_workers if self._may_run(trial, waiting)]
+        timers = self._timers(waiting, may_run)
         self._times_only = (self._times_only - waiting.keys()) | set(timers)
-        runners = {trial: waiting[trial] for trial in waiting if trial not in timers and self._may_run(trial, waiting)}
-        return [*timers, *self._inner.ordered(runners)]
+        runners = self._inner.ordered({trial: waiting[trial] for trial in may_run if trial not in timers})
+        return sorted([*timers, *runners], key=lambda trial: -self._workers(trial, waiting))
 
     def bar(self, workers: Collection[int]) -> None:
         """See `Guide.bar`: nobody is to wait for a trial that will not run."""
@@ -85,21 +97,21 @@ class SharedCurves(GuideAround):
 
     def begin(self, trial: str, steps: int | None, images: int | None) -> None:
         """See `Guide.begin`; so begin all of the class that have not ended."""
-        run = self._runs[trial] = _Run(trial in self._times_only)
+        run = self._runs[trial] = _Run(trial in self._times_only, steps)
         if not run.timing:
             for other in self._open(trial):
                 self._inner.begin(other, steps, images)
 
     def point(self, trial: str, point: LossPoint) -> Verdict | None:
-        """See `Guide.point`; the verdict on a run is there when there is one on each trial of its class."""
+        """See `Guide.point`; the verdict on a run is there when there is one on each of its class that is timed."""
         run = self._runs.get(trial)
         if run is None or trial not in self._equivalences:
             return self._inner.point(trial, point)
         run.points.append(point)
-        self._time(trial, run.points)
+        self._time(trial, run.points, steps=run.steps)
         if run.timing:
             return Enough("the time of its steps is known") if self._is_timed(trial) else None
-        members = self._open(trial)
+        members = [other for other in self._open(trial) if other == trial or self._is_timed(other)]
         for other in members:
             self._tell(run, trial, other)
         if not all(other in run.verdicts for other in members):
@@ -115,6 +127,7 @@ class SharedCurves(GuideAround):
 
     def given_up(self, waiting: Mapping[str, Mapping[str, Any]]) -> Mapping[str, str]:
         """See `Guide.given_up`."""
+        self._judge_by_what_was_stopped(waiting)
         pruned = {
             trial: self._verdicts[trial]
             for trial in waiting
@@ -122,6 +135,21 @@ class SharedCurves(GuideAround):
         }
         rest = {trial: parameters for trial, parameters in waiting.items() if trial not in pruned}
         return {**self._inner.given_up(rest), **pruned}
+
+    def _judge_by_what_was_stopped(self, waiting: Mapping[str, Mapping[str, Any]]) -> None:
+        """Tell the other guide of waiting trials what the stopped runs of their classes would have been for them.
+
+        A worker count's trials only when all their cells are timed that can be, so that there is somebody to beat.
+        """
+        untimed = {self._equivalences[trial].workers for trial in self._to_time(waiting)}
+        for trial in waiting:
+            one = self._equivalences.get(trial)
+            source = self._stopped.get(one.curve) if one else None
+            run = self._runs.get(source) if source else None
+            if one and source and run and one.workers not in untimed and self._is_timed(trial):
+                self._tell(run, source, trial)
+                if trial in run.verdicts:
+                    self._verdicts[trial] = f"{run.verdicts[trial]} (by the curve of trial {source})"
 
     def derived(self, waiting: Iterable[str]) -> dict[str, Derived]:
         """See `Guide.derived`."""
@@ -146,6 +174,8 @@ class SharedCurves(GuideAround):
     def _note_end(self, candidate: Candidate) -> None:
         trial, one = candidate.trial, self._equivalences[candidate.trial]
         self._ended[trial] = candidate.state
+        if candidate.state is TrialState.PRUNED and trial in self._runs and one.curve is not None:
+            self._stopped[one.curve] = trial
         if candidate.derived_from or candidate.state not in (TrialState.COMPLETED, TrialState.DIVERGED):
             return
         if one.curve is not None:
@@ -158,19 +188,29 @@ class SharedCurves(GuideAround):
             whole = candidate.state is TrialState.COMPLETED
             self._time(trial, run.points if run else self._curve_of(trial), whole=whole)
 
-    def _timers(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
-        """A waiting trial for each cell whose time is not known and wanted, most workers first."""
+    def _timers(self, waiting: Mapping[str, Mapping[str, Any]], runners: Sequence[str]) -> list[str]:
+        """A waiting trial for each cell that is to be timed and has no runner, which would time it as well."""
+        run_anyway = {self._equivalences[trial].cell for trial in runners if trial in self._equivalences}
+        timers: dict[Hashable, str] = {}
+        for trial in self._to_time(waiting):
+            cell = self._equivalences[trial].cell
+            if cell not in run_anyway:
+                timers.setdefault(cell, trial)
+        return list(timers.values())
+
+    def _to_time(self, waiting: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        """The waiting trials that others of their classes have run for, and whose steps nobody has timed or times."""
         timed = {
             one.cell for trial, one in self._equivalences.items() if self._runs_now(trial, waiting)
         } | self._paces.keys()
-        timers: dict[Hashable, str] = {}
-        for trial in waiting:
-            one = self._equivalences.get(trial)
-            if one and one.workers in self._barred:
-                continue
-            if one and one.cell not in timed and len(self._classes.get(one.curve, ())) > 1:
-                timers.setdefault(one.cell, trial)
-        return sorted(timers.values(), key=lambda trial: -self._equivalences[trial].workers)
+        return [
+            trial
+            for trial in waiting
+            if (one := self._equivalences.get(trial))
+            and one.workers not in self._barred
+            and one.cell not in timed
+            and (one.curve in self._sources or one.curve in self._stopped)
+        ]
 
     def _may_run(self, trial: str, waiting: Mapping[str, Mapping[str, Any]]) -> bool:
         """Whether a waiting trial is the one of its class to run to the end."""
@@ -179,12 +219,25 @@ class SharedCurves(GuideAround):
             return True
         if one.curve in self._sources or self._is_running(one.curve, waiting):
             return False
-        return trial == min((t for t in self._classes[one.curve] if t in waiting), key=self._seconds_a_step)
+        if one.curve in self._stopped and not self._is_timed(trial):
+            return False  # what was stopped may tell enough of it
+        members = [t for t in self._classes[one.curve] if t in waiting]
+        known = all(map(self._is_timed, members))
+        return trial == min(members, key=self._seconds_a_step if known else self._fewer_workers)
 
     def _seconds_a_step(self, trial: str) -> tuple[bool, float, int]:
-        """By which the fastest of a class is found: all take as many steps. Unknown, most workers count as fastest."""
+        """By which the fastest of a class is found: all take as many steps."""
         one = self._equivalences[trial]
-        return (one.workers in self._barred, self._paces.get(one.cell, 0.0), -one.workers)
+        return (one.workers in self._barred, self._paces[one.cell], -one.workers)
+
+    def _fewer_workers(self, trial: str) -> tuple[bool, int]:
+        """The same while the steps of some are not known: most workers count as fastest."""
+        one = self._equivalences[trial]
+        return (one.workers in self._barred, -one.workers)
+
+    def _workers(self, trial: str, waiting: Mapping[str, Mapping[str, Any]]) -> int:
+        one = self._equivalences.get(trial)
+        return one.workers if one else int(waiting[trial].get(WORKERS, 1))
 
     def _is_running(self, curve: Hashable, waiting: Mapping[str, Mapping[str, Any]]) -> bool:
         return any(self._runs_now(t, waiting) and not self._only_times(t) for t in self._classes.get(curve, ()))
@@ -220,16 +273,18 @@ class SharedCurves(GuideAround):
     def _is_timed(self, trial: str) -> bool:
         return self._equivalences[trial].cell in self._paces
 
-    def _time(self, trial: str, points: Sequence[LossPoint], *, whole: bool = False) -> None:
+    def _time(self, trial: str, points: Sequence[LossPoint], *, steps: int | None = None, whole: bool = False) -> None:
         """Learn the time of a cell's steps from the points of a run: the mean over its windows but the first.
 
-        Of one that is not `whole`, only once the deviation of that mean is small.
+        Of one that is not `whole`, and has so many `steps` in all, only once the deviation of that mean is small, or
+        a good part of the run is over.
         """
         cell, windows = self._equivalences[trial].cell, len(points) - 1
         # What is known stays: runs were pruned by it.
         if cell in self._paces or windows < (1 if whole else _FEWEST_WINDOWS):
             return
-        if not whole and windows < _MOST_WINDOWS:
+        is_long = windows >= _MOST_WINDOWS or (steps is not None and points[-1].step >= _MOST_PART * steps)
+        if not whole and not is_long:
             paces = [(b.seconds - a.seconds) / max(1, b.step - a.step) for a, b in itertools.pairwise(points)]
             mean = fmean(paces)
             if mean <= 0 or stdev(paces) / math.sqrt(windows) > _SURE * mean:

@@ -38,7 +38,7 @@ TRANSITIONS: dict[TrialState, frozenset[TrialState]] = {
         {
             TrialState.RUNNING,
             TrialState.CANCELLED,
-            TrialState.PRUNED,  # its setting can win no more by what other seeds have come to: it need not begin
+            TrialState.PRUNED,  # it can win no more, or hardly, by what others have come to: it need not begin
         }
     ),
     TrialState.RUNNING: frozenset(

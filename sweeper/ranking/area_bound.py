@@ -169,6 +169,15 @@ class AreaBound:
             return float(steps)
         return steps * running.pace.least
 
+    def axis_of(self, parameters: Mapping[str, Any], steps: int | None, images: int | None) -> float:
+        """What a whole run of a trial that waits takes of the axis at least, 0 where that is not known.
+
+        Over seconds it is known once a trial whose steps take the same time has run.
+        """
+        pace = self._paces.get(_cell(parameters), Pace())
+        begins = RunningCurve(self.scale(parameters), steps, images, pace, LossPoint(0, 0, 0.0, 0.0))
+        return begins.scale * self.left(begins)
+
     def _look_at(self, loss: float) -> None:
         if loss < 0:
             if not self._off:

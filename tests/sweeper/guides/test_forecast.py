@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from sweeper.guides.curve_model import STAGES, CurveModel, level_of, stage_of
-from sweeper.guides.forecast_pruner import ForecastPruner
+from sweeper.guides.forecast_guide import ForecastGuide
+from sweeper.guides.forecast_pruner import ForecastPruner, Length
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
 from sweeper.ranking.area_bound import AreaBound
@@ -192,3 +193,118 @@ def test_what_others_have_pruned_takes_of_the_risk() -> None:
         made.pruned_elsewhere()
     assert made._spent == pytest.approx(made.risk)
     assert stopped_at(made, "new", points_of(falling(0.6, 0.02, 5))[:50], steps=1000) is None
+
+
+@pytest.mark.parametrize("stage", [3, 7])
+def test_stopped_curves_tell_of_others_and_count_for_less_than_finished_ones(stage: int) -> None:
+    """Eight curves, of which six were stopped after a half: too few have finished for a forecast of their own."""
+    model, progress = CurveModel(), np.arange(1, POINTS + 1) / POINTS
+    for number, pace in enumerate(PACES[:8]):
+        end = POINTS if number in (2, 6) else POINTS // 2
+        model.add([pace], progress[:end], np.array(falling(pace, 0.01, number))[:end])
+    losses = falling(0.55, 0.01, 99)
+    count = int(STAGES[stage] * POINTS)
+    level = level_of(losses[:count])
+    assert level
+    rest = model.rest([0.55], stage, level)
+    assert rest
+    off = rest.mean.mean - math.log(np.mean(losses[count:]))
+    assert abs(off) < max(0.1, 3 * rest.mean.deviation)
+    assert rest.mean.degrees < 7  # those of eight finished ones
+
+
+def test_more_of_a_curve_replaces_less_of_it() -> None:
+    model, progress = CurveModel(), np.arange(1, POINTS + 1) / POINTS
+    losses = np.array(falling(0.5))
+    for end, wanted in ((30, 0.3), (20, 0.3), (60, 0.6), (POINTS, 1.0)):
+        model.add([0.5], progress[:end], losses[:end])
+        assert not model.wants([0.5], wanted)
+    assert model.wants([0.6], 0.1)
+
+
+@pytest.mark.parametrize("losses", [[2.3] * 5 + [1e3, 1e9, 1e20], [1e20, 1e5, 2.3, 2.3, 2.3, 2.3, 2.3, 2.3]])
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_curve_that_explodes_spoils_no_forecast(losses: list[float], whole: bool) -> None:
+    model = learnt(PACES, 0.02)
+    model.add([0.45], np.arange(1, 9) / (8 if whole else 100), np.array(losses))
+    (rest,) = model.whole([[0.55]])
+    assert rest.mean.mean == pytest.approx(math.log(np.mean(falling(0.55))), abs=0.1)
+    assert rest.mean.overall_deviation < 1
+
+
+def test_what_has_not_begun_is_forecast_from_its_settings_alone() -> None:
+    (near, far) = learnt(PACES, 0.02).whole([[0.55], [3.0]])
+    assert near.mean.mean == pytest.approx(math.log(np.mean(falling(0.55))), abs=0.1)
+    assert near.lowest.mean == pytest.approx(math.log(min(falling(0.55))), abs=0.1)
+    assert far.mean.deviation > 3 * near.mean.deviation
+    assert learnt(PACES[:3]).whole([[0.5]]) == []
+
+
+def waiting(**parameters: float) -> dict[str, tuple[dict[str, float], Length]]:
+    return {"new": ({"workers": 1, **parameters}, Length(10 * POINTS, 320 * POINTS))}
+
+
+def test_what_takes_far_too_long_does_not_begin_once_the_time_of_its_steps_is_known() -> None:
+    made = pruner()
+    made.plan({"new": {"workers": 1}})
+    assert made.unlikely(waiting(batch_size=8)) == {}  # nobody knows how long it takes
+    for batch, pace in ((8, 20.0), (16, 1.0)):
+        made.begin(f"timed {batch}", {"workers": 1, "batch_size": batch, "learning_rate": 0.1}, 10 * POINTS, None)
+        for point in points_of(falling(0.5)[:6], pace):
+            made.point(f"timed {batch}", point)
+    assert made.unlikely(waiting(batch_size=16, learning_rate=0.2)) == {}
+    ((trial, why),) = made.unlikely(waiting(batch_size=8, learning_rate=0.2)).items()
+    assert trial == "new"
+    assert str(why).startswith("its area will be about ")
+    assert 0 < made._spent <= made.risk
+
+
+def test_over_images_the_length_is_known_and_what_is_like_the_best_begins() -> None:
+    bound = AreaBound(0.6, "images", ("workers",))
+    made = ForecastPruner(bound, coordinates={f"t{n}": [n / 10] for n in range(20)} | {"new": [0.05], "good": [0.97]})
+    for number, pace in enumerate(PACES):
+        points = points_of(falling(pace, 0.002, number))
+        summary = summarize(points)
+        made.completed(candidate(f"t{number + 1}", points)._replace(area=summary.area_images))
+        made.ended(f"t{number + 1}", points)
+    length = Length(10 * POINTS, 320 * POINTS)
+    made.plan({"new": {"workers": 1}, "good": {"workers": 1}})
+    found = made.unlikely({"new": ({"workers": 1}, length), "good": ({"workers": 1}, length)})
+    assert "good" not in found
+    assert made.unlikely({"good": ({"workers": 1}, Length(None, None))}) == {}
+
+
+def guide_of(curves: dict[str, list[LossPoint]], lengths: dict[str, Length]) -> ForecastGuide:
+    trials = {trial: {"workers": 1, "learning_rate": n / 10} for n, trial in enumerate(curves, 1)}
+    return ForecastGuide(
+        trials, None, "seconds", ("workers",), risk=0.01, curve_of=curves.__getitem__, shared=False, lengths=lengths
+    )
+
+
+def test_after_an_interrupt_curves_that_were_stopped_before_tell_as_far_as_they_came() -> None:
+    curves = {f"t{n}": points_of(falling(n / 10))[: 40 if n % 2 else POINTS] for n in range(1, 9)}
+    for lengths, known in (({}, 4), ({trial: Length(10 * POINTS, None) for trial in curves}, 8)):
+        guide = guide_of(curves, lengths)
+        guide.ordered({})
+        for trial, points in curves.items():
+            state = TrialState.COMPLETED if len(points) == POINTS else TrialState.PRUNED
+            guide.learn([candidate(trial, points)._replace(state=state, seconds=points[-1].seconds)])
+        assert len(guide._forecast._model._known) == known
+        assert guide._forecast._spent == pytest.approx(4 * 0.01 / 8)  # others, as far as this guide knows, pruned them
+
+
+def test_what_is_given_up_says_so_and_spends_of_the_risk_once() -> None:
+    curves = {f"t{n}": points_of(falling(n / 10, 0.02, n), pace=0.1) for n in range(1, 11)} | {"slow": []}
+    guide = guide_of(curves, {"slow": Length(10**6, None)})
+    for trial in curves:
+        if trial != "slow":
+            guide.begin(trial, 10 * POINTS, None)
+            for point in curves[trial]:
+                guide.point(trial, point)
+            guide.learn([candidate(trial, curves[trial])])
+    ((trial, why),) = guide.given_up({"slow": {"workers": 1, "learning_rate": 1.1}}).items()
+    assert trial == "slow"
+    assert why.startswith("its area will be about ")
+    spent = guide._forecast._spent
+    guide.learn([Candidate(trial, {"workers": 1, "learning_rate": 1.1}, TrialState.PRUNED, True, None, None)])
+    assert guide._forecast._spent == spent
