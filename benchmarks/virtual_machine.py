@@ -121,6 +121,9 @@ class VirtualExecutor:
         self.now, _, trial, happens = heapq.heappop(self._due)
         return [happens(self._playing[trial])]
 
+    def prepare(self, job: Job) -> None:
+        """Passed over: gangs come up when they have their seats, as without GPUs."""
+
     def stop(self, trial_id: str) -> None:
         """See `Executor`."""
         if playing := self._playing.get(trial_id):

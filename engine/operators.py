@@ -1,4 +1,4 @@
-"""Whether the compiled operators are there, told without loading them or torch; and loading them."""
+"""Whether the compiled operators are there, told without loading them or torch."""
 
 from __future__ import annotations
 
@@ -28,13 +28,3 @@ def check_operators(cuda: bool = False) -> None:
             "the compiled operators have no CUDA kernels, and the trial is to run on a GPU",
             "install nvcc and run `python -m cuda_ext.build --cuda`, or set trial.fc to torch",
         )
-
-
-def use_operators() -> None:
-    """Load the compiled operators and torch, once a process; raises OperatorsError where they cannot be loaded."""
-    from cuda_ext.load import ExtensionError, load_operators
-
-    try:
-        load_operators()
-    except ExtensionError as error:
-        raise OperatorsError(error.problem, f"{error.remedy}, or set trial.fc to torch") from None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from engine.models.fully_connected import Fc, fully_connected
+from engine.models.fully_connected import Fc, fully_connected, use_operators
 from engine.models.picture_convolution import PictureConv2d
-from engine.operators import use_operators
 
 MAPS = (32, 32, 64)
 HIDDEN = (64, 32)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from torch import nn
 
-from engine.operators import use_operators
+from engine.operators import OperatorsError
 
 Fc = Literal["fused", "torch"]
 
@@ -42,3 +42,13 @@ def _layer(inputs: int, outputs: int, fc: Fc, relu: bool) -> list[nn.Module]:
 
         return [FusedLinear(inputs, outputs, "relu" if relu else "none")]
     return [nn.Linear(inputs, outputs), *([nn.ReLU()] if relu else [])]
+
+
+def use_operators() -> None:
+    """Load the compiled operators, once a process; raises OperatorsError where they cannot be loaded."""
+    from cuda_ext.load import ExtensionError, load_operators
+
+    try:
+        load_operators()
+    except ExtensionError as error:
+        raise OperatorsError(error.problem, f"{error.remedy}, or set trial.fc to torch") from None
