@@ -76,6 +76,7 @@ bench: env
 	$(BIN)/python -m benchmarks.live
 	$(BIN)/python -m benchmarks.search
 	$(BIN)/python -m benchmarks.pruning
+	$(BIN)/python -m benchmarks.busy
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.exchange
 	$(BIN)/python -m benchmarks.cuda_ext
