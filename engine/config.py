@@ -74,6 +74,8 @@ BUDGETS = ("images", "epochs", "steps")
 BATCH_SIZES = ("batch_size", "global_batch_size")
 # Fields whose value neither decides whether others are right, nor what a run needs or how long it trains.
 INDEPENDENT = ("learning_rate", "momentum", "weight_decay", "points", "evaluate_every", "checkpoint_every", "seed")
+# Fields in which trials may differ and still learn by one network and one recorded step, one after another.
+OF_A_RUN = (*INDEPENDENT, *BUDGETS, "schedule")
 
 
 def _no_boolean(value: Any) -> Any:

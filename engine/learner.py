@@ -16,7 +16,7 @@ from engine.batches import Loaded, ResidentBatches
 from engine.captured import CapturedSteps, Listed, Pool
 from engine.checkpoint import copy_into
 from engine.compiled import compiled
-from engine.config import TrainingConfig
+from engine.config import OF_A_RUN, TrainingConfig
 from engine.data import DataSet
 from engine.data.shards import share
 from engine.errors import DataError
@@ -28,25 +28,11 @@ from engine.phases import COMPUTE, STEP, Phases
 from engine.precision import casting
 
 _WARM_UP_STEPS = 2
-# Settings of a trial that a learner takes on anew each time: they are numbers on the device, or the run's own affair.
-_OF_A_RUN = {
-    "learning_rate",
-    "seed",
-    "momentum",
-    "weight_decay",
-    "schedule",
-    "images",
-    "epochs",
-    "steps",
-    "points",
-    "evaluate_every",
-    "checkpoint_every",
-}
 
 
 def shape_of(config: TrainingConfig, *, has_full_steps: bool) -> Hashable:
     """What trials have in common that one learner can serve."""
-    return (config.model_dump_json(exclude=_OF_A_RUN), config.momentum > 0, has_full_steps)
+    return (config.model_dump_json(exclude=set(OF_A_RUN)), config.momentum > 0, has_full_steps)
 
 
 class Learner:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from engine.config import OF_A_RUN
 from sweeper.scheduling.admission import Shape, shape_of
 from sweeper.store import Store, WaitingTrial
 
@@ -11,9 +12,10 @@ _MOST = 200  # of each shape: enough for some seconds of the shortest trials
 
 
 class Queue:
-    """Reads the trials of a sweep that wait, in the order of its plan; with `whole` all of them.
+    """Reads the trials of a sweep that wait; with `whole` all of them, in the order of its plan.
 
-    Otherwise some of each shape, so that whatever seats are free, a trial that fits is among them.
+    Otherwise some of each shape, so that whatever seats are free, a trial that fits is among them, and like after like:
+    a gang that trains one network at a time need not keep many.
     """
 
     def __init__(self, store: Store, sweep_id: str, *, whole: bool) -> None:
@@ -40,7 +42,7 @@ class Queue:
             if len(some) == most:
                 self._cut.add(shape_of(some[0]))
             found += some
-        return sorted(found, key=lambda trial: trial.position)
+        return _like_after_like(found)
 
     def _read_shapes(self) -> list[tuple[int, str]]:
         """Read again where trials were added, which is seldom: all that wait are looked at."""
@@ -48,3 +50,14 @@ class Queue:
         if trials != self._trials:
             self._shapes, self._trials = self._store.trials.shapes(self._sweep_id), trials
         return self._shapes
+
+
+def _like_after_like(trials: Iterable[WaitingTrial]) -> list[WaitingTrial]:
+    """In the order of the plan, but those for which a gang keeps the same network follow its first."""
+    first: dict[object, int] = {}
+    keyed = []
+    for trial in sorted(trials, key=lambda trial: trial.position):
+        others = (item for item in sorted(trial.parameters.items()) if item[0].partition(".")[0] not in OF_A_RUN)
+        kind = (shape_of(trial), repr(list(others)))
+        keyed.append((first.setdefault(kind, trial.position), trial.position, trial))
+    return [trial for _, _, trial in sorted(keyed, key=lambda one: one[:2])]

@@ -106,3 +106,12 @@ def test_a_queue_lacks_what_it_has_read_to_its_end_only_if_more_waits(store: Sto
     assert [trial.workers for trial in waits.read(())] == [1, 2, 2]
     assert not waits.lacks(first[2:]), "the last one of 1 was read"
     assert [trial.position for trial in Queue(store, sweep, whole=True).read({first[2].id})] == [2, 4, 5]
+
+
+def test_trials_that_one_network_serves_follow_each_other(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue, "_MOST", 200)
+    sweep = submit(store, learning_rate=[0.1, 0.2], batch_size=[8, 16], seed=[0, 1])
+    found = Queue(store, sweep, whole=False).read(set())
+    assert [t.parameters["batch_size"] for t in found] == [8] * 4 + [16] * 4
+    rates = [(t.parameters["learning_rate"], t.parameters["seed"]) for t in found]
+    assert rates == 2 * [(0.1, 0), (0.1, 1), (0.2, 0), (0.2, 1)], "otherwise in the order of the plan"
