@@ -1,9 +1,13 @@
-"""Statements that several of the store's methods share, and its longer queries."""
+"""Statements that several of the store's methods share, and its longer queries.
+
+Those that are always the same are made once: to make one takes longer than to run it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -47,28 +51,33 @@ def advance(trial_id: str, state: TrialState, **values: Any) -> Update:
     )
 
 
+@cache
 def trials() -> Select[Any]:
     """The fields of `TrialRecord`: a trial's row, and state and attempt of the result that it keeps."""
     kept = {"kept_state": _of_kept("state"), "kept_attempt": kept_attempt()}
     return select(tables.trial, *(case((_may_keep(), column)).label(name) for name, column in kept.items()))
 
 
+@cache
 def kept_attempt() -> ScalarSelect[Any]:
     """Of a trial that waits or runs: the attempt whose result it keeps while it is repeated; NULL for most."""
     return _of_kept("number")
 
 
+@cache
 def keeps_result() -> ColumnElement[bool]:
     """Whether a trial waits or runs, and keeps a result meanwhile."""
     return and_(_may_keep(), kept_attempt().is_not(None))
 
 
+@cache
 def result_attempt() -> ColumnElement[Any]:
     """The attempt that a trial's curve is of: its latest, or the one whose result it keeps."""
     trial = tables.trial.c
     return case((_may_keep(), func.coalesce(kept_attempt(), trial.attempt)), else_=trial.attempt)
 
 
+@cache
 def result_state() -> ColumnElement[Any]:
     """A trial's state, or that of the result that it keeps."""
     trial = tables.trial.c
@@ -84,12 +93,14 @@ def restore(connection: Connection, *conditions: ColumnElement[bool]) -> int:
     return connection.execute(update(tables.trial).where(keeps_result(), *conditions).values(**back)).rowcount
 
 
+@cache
 def _may_keep() -> ColumnElement[bool]:
     """Whether a trial is to be asked for a kept result: of many that wait, most have never begun."""
     trial = tables.trial.c
     return and_(trial.attempt > 0, trial.state.in_([state.value for state in KEEPING]))
 
 
+@cache
 def _of_kept(column: str) -> ScalarSelect[Any]:
     """A column of the attempt whose result a trial keeps: its latest complete one, else its latest pruned one.
 
@@ -103,6 +114,7 @@ def _of_kept(column: str) -> ScalarSelect[Any]:
     return query.order_by(complete.desc(), attempt.c.number.desc()).limit(1).correlate(tables.trial).scalar_subquery()
 
 
+@cache
 def goes_on() -> ColumnElement[bool]:
     """Whether nobody has asked to stop a trial's sweep."""
     sweep = tables.sweep.c
@@ -240,6 +252,7 @@ def candidates_of(sweep_id: str, over: str, *, oversubscribed: bool, kept: bool 
     )
 
 
+@cache
 def _is_at_chance() -> ColumnElement[bool]:
     """As `sweeper.ranking.chance.is_at_chance`; settings are read only of trials whose loss is that high."""
     trial = tables.trial.c
