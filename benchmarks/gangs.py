@@ -87,7 +87,7 @@ def rows(quick: bool) -> Iterator[Row]:
     """All that is measured."""
     if quick:
         yield from turn_rounds("local", 12)
-        yield from short_trials(12, 1, rivals=False)
+        yield from short_trials(60, 1, rivals=False)
     else:
         for executor in ("local", "ray"):
             yield from turn_rounds(executor, 120)
