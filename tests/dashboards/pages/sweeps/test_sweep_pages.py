@@ -130,7 +130,8 @@ def test_every_figure_is_drawn_and_has_its_downloads(look: Open, sweep: SweepRec
         figure.scroll_into_view_if_needed()
         expect(figure.locator(".js-plotly-plot").first).to_be_visible(timeout=30_000)
     kinds = page.locator("figure.figure").evaluate_all("all => all.map(one => one.dataset.kind)")
-    assert kinds == ["heatmap", "curves", "accuracy", "histogram", "coordinates", "phases", "operations", "scaling"]
+    shown = ["heatmap", "curves", "accuracy", "histogram", "coordinates", "phases", "operations", "scaling", "timeline"]
+    assert kinds == shown
     assert page.evaluate("document.title") == f"{NAME} – Sweeper"
     with page.expect_download() as caught:
         page.locator("#heatmap [data-download=csv]").click()
