@@ -35,10 +35,16 @@ def choose_device(wanted: str, comm: MPI.Comm) -> torch.device:
             "set resources.gpus_per_worker to at least 1, and check `sweeper doctor`",
         )
     device = torch.device("cuda", local_rank % torch.cuda.device_count())
-    torch.cuda.set_device(device)
-    # The fastest convolutions add up in whatever order their threads come, and a curve could not be had again.
-    torch.backends.cudnn.deterministic = True
+    use_device(device)
     return device
+
+
+def use_device(device: torch.device) -> None:
+    """Compute there from now on, and the same each time; a program of the user's may have changed both."""
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+        # The fastest convolutions add up in whatever order their threads come, and a curve could not be had again.
+        torch.backends.cudnn.deterministic = True
 
 
 def describe(device: torch.device) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a gang keeps from trial to trial: data sets, and learners by their shape. All of it may go at any time."""
+"""Data sets and learners that a gang keeps from trial to trial. All of them may go between two trials."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from engine.batches import HostBatches, Loaded, ResidentBatches
 from engine.captured import Pool
 from engine.config import is_factory
 from engine.data import DataSet, load
-from engine.device import choose_device
+from engine.device import choose_device, use_device
 from engine.learner import Learner
-from engine.operators import check_operators
+from engine.operators import OperatorsError, check_operators
 
 _SHARE_OF_GPU = 8  # what is kept for later trials may take one part of so many of a GPU's memory
 _SHARE_FREE = 4  # and leaves one part of so many free, whoever has the rest
@@ -26,21 +26,26 @@ _MOST_ON_HOST = 1 << 28  # bytes of weights of idle learners on a CPU, a rank
 class Kept:
     """The data sets and learners of one rank, least recently used first. Collective over `comm`.
 
-    Ranks keep and give up the same: whether memory is short on any of them is agreed on.
+    Ranks keep and give up the same: whether memory is short on any of them, or loading drew on any, is agreed on.
     """
 
     def __init__(self, comm: MPI.Comm) -> None:
         self._comm = comm
         self._devices: dict[str, torch.device] = {}
         self._checked: set[bool] = set()
-        self._loaded: dict[tuple[str, str, torch.device], Loaded] = {}
+        self._loaded: dict[tuple[str, str, torch.device, int | None], Loaded] = {}
         self._learners: dict[Hashable, Learner] = {}
         self._memory: Pool | None = None
+
+    def __len__(self) -> int:
+        """How many data sets and learners are kept."""
+        return len(self._loaded) + len(self._learners)
 
     def device(self, wanted: str) -> torch.device:
         """`choose_device` for this rank, asked once."""
         if wanted not in self._devices:
             self._devices[wanted] = choose_device(wanted, self._comm)
+        use_device(self._devices[wanted])
         return self._devices[wanted]
 
     def check_operators(self, *, cuda: bool) -> None:
@@ -49,30 +54,48 @@ class Kept:
             check_operators(cuda=cuda)
             self._checked.add(cuda)
 
-    def loaded(self, name: str, split: str, device: torch.device) -> Loaded:
-        """A split of a data set, its batches on `device`; kept unless it is of the user's own and drawn anew each time.
+    def has_kernels(self, device: torch.device) -> bool:
+        """Whether the compiled operators have kernels for this device."""
+        if device.type != "cuda":
+            return False
+        try:
+            self.check_operators(cuda=True)
+        except OperatorsError:
+            return False
+        return True
 
+    def loaded(self, name: str, split: str, device: torch.device, seed: int) -> Loaded:
+        """A split of a data set, its batches on `device`.
+
+        One of the user's own is kept for trials of the same seed, and only if loading it draws no random numbers.
         Raises what `engine.data.load` raises.
         """
-        key = (name, split, device)
-        found = self._loaded.get(key)
+        own = is_factory(name)
+        key = (name, split, device, seed if own else None)
+        found = self._loaded.pop(key, None)
         if found is None:
-            before = _random_states() if is_factory(name) else None
+            if own:
+                self._forget_data(*key[:3])
+            before = _random_states() if own else None
             data = load(name, split)
-            lasting = before is None or before == _random_states()
+            lasting = before is None or self._comm.allreduce(before == _random_states(), MPI.LAND)
             found = Loaded(data, _batches(data, device), lasting)
-            if lasting:
-                self._loaded[key] = found
+        if found.lasting:
+            self._loaded[key] = found
         return found
 
-    def learner(self, shape: Hashable | None, device: torch.device, make: Callable[[Pool | None], Learner]) -> Learner:
+    def learner(
+        self, shape: Hashable | None, loaded: Loaded, device: torch.device, make: Callable[[Pool | None], Learner]
+    ) -> Learner:
         """The learner of a shape, made where there is none; one of no shape is made anew each time.
 
-        Before one is made, others go for as long as too little memory is free.
+        Before one is made, others go for as long as too little memory is free, and then data sets but the trial's own.
         """
         found = self._learners.pop(shape, None)
         if found is None:
-            self._make_room(device)
+            self._make_room(device, loaded)
+            if not self._learners:
+                self._memory = None  # nobody records into the pool of before any more
             if device.type == "cuda" and self._memory is None:
                 self._memory = torch.cuda.graph_pool_handle()
             found = make(self._memory)
@@ -82,21 +105,32 @@ class Kept:
             self._learners[shape] = found
         return found
 
-    def give_back(self) -> bool:
-        """Forget all; whether there was anything. Not collective: for one rank alone, whose memory is full."""
-        held = bool(self._learners or self._loaded)
+    def give_back(self) -> None:
+        """Forget all. Not collective: for one rank alone, whose memory is full."""
         self._learners.clear()
         self._loaded.clear()
         self._memory = None
         _collect()
-        return held
 
-    def _make_room(self, device: torch.device) -> None:
-        while self._learners and self._comm.allreduce(self._is_short(device), MPI.LOR):
-            del self._learners[next(iter(self._learners))]
-            if not self._learners:
-                self._memory = None
+    def _make_room(self, device: torch.device, using: Loaded) -> None:
+        while self._comm.allreduce(self._is_short(device), MPI.LOR):
+            idle = [key for key, one in self._loaded.items() if one is not using and not self._is_used(one)]
+            if idle:
+                del self._loaded[idle[0]]
+            elif self._learners:
+                del self._learners[next(iter(self._learners))]
+            else:
+                return
             _collect()
+
+    def _forget_data(self, name: str, split: str, device: torch.device) -> None:
+        """Data of the user's own of another seed, which may never come again, and what learns from it."""
+        for key in [key for key in self._loaded if key[:3] == (name, split, device)]:
+            old = self._loaded.pop(key)
+            self._learners = {shape: one for shape, one in self._learners.items() if one.loaded is not old}
+
+    def _is_used(self, loaded: Loaded) -> bool:
+        return any(learner.loaded is loaded for learner in self._learners.values())
 
     def _is_short(self, device: torch.device) -> bool:
         if device.type != "cuda":

@@ -10,7 +10,6 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cuda_ext import artifact
 from engine.augmentation import Augmentation
 from engine.batches import Loaded, ResidentBatches
 from engine.captured import CapturedSteps, Listed, Pool
@@ -38,8 +37,8 @@ def shape_of(config: TrainingConfig, *, has_full_steps: bool) -> Hashable:
 class Learner:
     """Network, gradients, optimizer, exchange, and on a GPU its recorded step. Collective over `comm`.
 
-    `begin` makes it as new for a trial, whose curve then does not depend on what it has learned before. `memory` is the
-    memory pool of recorded steps on a GPU.
+    `begin` makes it as new for a trial, whose curve then does not depend on what it has learned before. `fused` asks
+    for the compiled operators' SGD. `memory` is the memory pool of recorded steps on a GPU.
     """
 
     def __init__(
@@ -53,15 +52,16 @@ class Learner:
         phases: Phases,
         *,
         has_full_steps: bool,
+        fused: bool,
         memory: Pool | None = None,
     ) -> None:
         self.config, self.comm, self.device, self.precision = config, comm, device, precision
         self.task, self.phases = task, phases
-        self._loaded, self._has_full_steps = loaded, has_full_steps
+        self.loaded, self._has_full_steps = loaded, has_full_steps
         self.module = task.module.to(device)
         _lay_out(self.module)
         self.flat = FlatParameters(self.module)
-        self.optimizer = Sgd(self.flat, momentum=config.momentum > 0, fused=_has_kernels(device))
+        self.optimizer = Sgd(self.flat, momentum=config.momentum > 0, fused=fused)
         self.method = chosen_method(config.exchange, comm, self.flat)
         average, overlap = config.exchange.average, config.exchange.overlap
         self.exchange = make_exchange(self.method, average, comm, self.flat, self.optimizer, phases, overlap=overlap)
@@ -118,7 +118,7 @@ class Learner:
         if not len(samples):
             self.flat.gradients.zero_()
             return
-        inputs, targets = self._loaded.batches.get(samples)
+        inputs, targets = self.loaded.batches.get(samples)
         if self._augmentation:
             inputs = self._augmentation(inputs, torch.from_numpy(positions).to(self.device))
         self._learn(self._fast if fast else self.module, inputs, targets, images)
@@ -147,7 +147,7 @@ class Learner:
 
     def _make_captured(self, memory: Pool | None) -> CapturedSteps | None:
         """Full steps on a GPU as a graph, with the exchange where that stays on the GPU."""
-        resident, batch = self._loaded.batches, self.config.global_batch(self.comm.size)
+        resident, batch = self.loaded.batches, self.config.global_batch(self.comm.size)
         local = len(range(*share(0, batch, self.comm.rank, self.comm.size))) * self._copies
         if not isinstance(resident, ResidentBatches) or batch < self.comm.size:
             return None
@@ -163,12 +163,6 @@ class Learner:
                 self.exchange.step(combine)
 
         return CapturedSteps(body, local, self.device, [*self.state(), self.loss_sum], self.phases, memory)
-
-
-def _has_kernels(device: torch.device) -> bool:
-    """Whether the compiled operators have kernels for this device, so that they are loaded here."""
-    note = artifact.read_note()
-    return device.type == "cuda" and note is not None and note.cuda and artifact.problem() is None
 
 
 def _lay_out(module: nn.Module) -> None:

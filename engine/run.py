@@ -40,7 +40,7 @@ class Run:
         self, config: TrainingConfig, comm: MPI.Comm, now: Now = time.perf_counter, kept: Kept | None = None
     ) -> None:
         self.config, self.comm = config, comm
-        kept = kept or Kept(comm)
+        kept = Kept(comm) if kept is None else kept
         self.device = kept.device(config.device)
         self.precision = choose_precision(config.precision, self.device)
         set_products(self.precision)
@@ -48,7 +48,7 @@ class Run:
         if needs_operators(config):
             kept.check_operators(cuda=self._on_gpu)
         torch.manual_seed(config.seed)  # before loading: a data set of the user's own may draw, and all ranks alike
-        loaded = kept.loaded(config.data, "train", self.device)
+        loaded = kept.loaded(config.data, "train", self.device, config.seed)
         self.budget = config.budget(comm.size, len(loaded.data))
         self._stream = Stream(len(loaded.data), config.seed, config.augmentation.instances)
         self._copies = config.augmentation.copies
@@ -58,12 +58,14 @@ class Run:
         def make(memory: Pool | None) -> Learner:
             phases = Phases(timeline_of(self.device, now), detailed=config.phases == "detailed", now=now)
             settings = (config, comm, self.device, self.precision, task, loaded, phases)
-            return Learner(*settings, has_full_steps=has_full_steps, memory=memory)
+            fused = kept.has_kernels(self.device)
+            return Learner(*settings, has_full_steps=has_full_steps, fused=fused, memory=memory)
 
         # A network of the user's own may hold more than its tensors show.
         lasting = loaded.lasting and not is_factory(config.model)
-        shape = shape_of(config, has_full_steps=has_full_steps) if lasting else None
-        self._learner = kept.learner(shape, self.device, make)
+        own_seed = config.seed if is_factory(config.data) else None
+        shape = (shape_of(config, has_full_steps=has_full_steps), own_seed) if lasting else None
+        self._learner = kept.learner(shape, loaded, self.device, make)
         self._learner.begin(config, task, self._listed)
         self.flat, self.phases, self.exchange = self._learner.flat, self._learner.phases, self._learner.exchange
         self.loss_sum = self._learner.loss_sum
@@ -168,7 +170,7 @@ class Run:
         return np.stack([samples[:, begin:stop], positions[:, begin:stop]], axis=1)
 
     def _make_evaluator(self, kept: Kept) -> Evaluator:
-        test, learner = kept.loaded(self.config.data, "test", self.device), self._learner
+        test, learner = kept.loaded(self.config.data, "test", self.device, self.config.seed), self._learner
         return Evaluator(learner.task, test.batches, len(test.data), self.comm, self.device, self.precision)
 
     def _exchange_in_words(self) -> str:

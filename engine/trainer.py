@@ -54,7 +54,7 @@ def train(
     since other ranks wait.
     """
     begun = now()
-    run = set_up(config, comm, kept or Kept(comm), now)
+    run = set_up(config, comm, Kept(comm) if kept is None else kept, now)
     saved = Checkpoints(checkpoints, comm, run.digest()) if checkpoints and config.checkpoint_every else None
     found = saved.load(run.device) if saved else None
     moment = Moment(0, 0.0)
@@ -75,16 +75,22 @@ def train(
 def set_up(config: TrainingConfig, comm: MPI.Comm, kept: Kept, now: Now = time.perf_counter) -> Run:
     """A run that is ready to step. Collective over `comm`; raises as `train` does.
 
-    One that finds the GPU full has what is kept for others go, and tries again.
+    One that finds the GPU full has what earlier trials left go, and tries once more.
     """
+    has_earlier = len(kept) > 0
     try:
-        run = Run(config, comm, now, kept)
-        run.warm_up()
+        return _ready(config, comm, kept, now)
     except torch.OutOfMemoryError:
         # Several ranks may stand at different collectives by now.
-        if comm.size > 1 or not kept.give_back():
+        if comm.size > 1 or not has_earlier:
             raise
-        return set_up(config, comm, kept, now)
+    kept.give_back()  # outside the handler, whose traceback holds the run that failed
+    return _ready(config, comm, kept, now)
+
+
+def _ready(config: TrainingConfig, comm: MPI.Comm, kept: Kept, now: Now) -> Run:
+    run = Run(config, comm, now, kept)
+    run.warm_up()
     return run
 
 

@@ -101,7 +101,7 @@ class _Serving:
         from engine.kept import Kept
         from engine.trainer import set_up
 
-        self._kept = self._kept or Kept(self._comm)
+        self._kept = Kept(self._comm) if self._kept is None else self._kept
         if isinstance(command, Prepare):
             set_up(TrainingConfig.model_validate(command.config), self._comm, self._kept)
         elif isinstance(command, Train):

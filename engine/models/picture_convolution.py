@@ -134,8 +134,6 @@ class _OwnGradient(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, maps: Tensor, weight: Tensor, padding: int) -> Tensor:
-        if torch.is_autocast_enabled("cuda"):
-            maps, weight = (tensor.to(torch.get_autocast_dtype("cuda")) for tensor in (maps, weight))
         ctx.save_for_backward(maps, weight)
         ctx.padding = padding
         return F.conv2d(maps, weight, None, 1, padding)

@@ -1,4 +1,4 @@
-"""What each gang of a sweep did when: came up, set up, trained, or waited."""
+"""When each gang of a sweep came up, set up, trained, or waited."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sweeper.store import AttemptSpan, Store
 
 START, SET_UP, TRAINING, OFF_THE_CLOCK = "start", "set-up", "training", "evaluation and checkpoints"
 _CHANGE_S = 0.1  # in which seats may seem to be with two gangs
+_PAUSE_S = 20.0  # without a gang, from which on nobody runs the sweep
 PARTS = (START, SET_UP, TRAINING, OFF_THE_CLOCK)
 
 
@@ -50,7 +51,7 @@ class GangTime:
 class Timeline:
     """All gangs, first to last. `seconds` is the time from the first gang's start to the last attempt's end.
 
-    `busy` is the share of that time in which seats trained, of as many as the sweep ever used at once.
+    `busy` is the share of the time in which the sweep ran that its seats trained, of as many as it ever used at once.
     """
 
     gangs: tuple[GangTime, ...]
@@ -89,7 +90,8 @@ def timeline(store: Store, sweep_id: str, now: datetime | None = None) -> Timeli
     seconds = max((gang.end for gang in gangs), default=0.0)
     seats = _most_at_once(gangs)
     trained = sum(gang.workers * (p.end - p.begin) for gang in gangs for p in gang.parts if p.name == TRAINING)
-    return Timeline(tuple(gangs), seconds, seats, trained / (seats * seconds) if seconds else 0.0)
+    whole = seats * _up(gangs)
+    return Timeline(tuple(gangs), seconds, seats, trained / whole if whole else 0.0)
 
 
 def _parts(span: AttemptSpan, zero: datetime, now: datetime) -> Iterable[Part]:
@@ -122,15 +124,19 @@ def _in_lanes(gangs: Sequence[tuple[str, int, tuple[Part, ...]]]) -> list[GangTi
 
 
 def _most_at_once(gangs: Sequence[GangTime]) -> int:
-    """The most workers that were at work at once, at least those of the largest gang.
-
-    A gang is at work from its first training to its last. In a moment in which seats change hands both have them.
-    """
+    """The most workers that were up at once; while seats change hands, two gangs may seem to have them."""
     changes: list[tuple[float, int]] = []
     for gang in gangs:
-        trained = [part for part in gang.parts if part.name == TRAINING]
-        if trained:
-            begin, end = trained[0].begin, max(part.end for part in trained)
-            changes += [(begin, gang.workers), (max(begin, end - _CHANGE_S), -gang.workers)]
+        changes += [(gang.begin, gang.workers), (max(gang.begin, gang.end - _CHANGE_S), -gang.workers)]
     at_once = itertools.accumulate(change for _, change in sorted(changes))
     return max([*at_once, *(gang.workers for gang in gangs)], default=0)
+
+
+def _up(gangs: Sequence[GangTime]) -> float:
+    """Seconds in which any gang was up, or changed: a sweep that was interrupted is not at work until it is resumed."""
+    seconds = until = 0.0
+    for gang in sorted(gangs, key=lambda one: one.begin):
+        pause = gang.begin - until
+        seconds += max(0.0, gang.end - max(gang.begin, until)) + (pause if 0 < pause <= _PAUSE_S else 0.0)
+        until = max(until, gang.end)
+    return seconds

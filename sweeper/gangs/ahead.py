@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from engine.errors import ClearError
 from sweeper.gangs.base import Job
 
 logger = logging.getLogger(__name__)
@@ -23,11 +22,43 @@ class PreparingGang(Protocol):
     def alive(self) -> bool:
         """Whether the gang can serve a job."""
 
-    def close(self) -> None:
-        """End the gang."""
+    def kill(self) -> None:
+        """End the gang now: it has served nobody."""
 
 
 G = TypeVar("G", bound=PreparingGang)
+
+
+class _Coming(Generic[G]):
+    """A gang for jobs like `job` on its way; opened in a thread of its own."""
+
+    def __init__(self, job: Job, open_gang: Callable[[Job], G]) -> None:
+        self.job = job
+        self._open_gang = open_gang
+        self._gang: G | None = None
+        self._thread = threading.Thread(target=self._open, name=f"ahead {job.trial_id}", daemon=True)
+        self._thread.start()
+
+    def arrived(self) -> G | None:
+        """The gang, once it is open; None where it could not be opened."""
+        self._thread.join()
+        return self._gang
+
+    def kill(self) -> None:
+        """End it."""
+        if (gang := self.arrived()) is not None:
+            gang.kill()
+
+    def _open(self) -> None:
+        gang = None
+        try:
+            gang = self._open_gang(self.job)
+            gang.prepare(self.job)
+            self._gang = gang
+        except Exception as error:  # it was to save time, and nobody waits for it
+            logger.debug("no gang of %d workers comes up ahead: %s", self.job.workers, error, exc_info=True)
+            if gang is not None:
+                gang.kill()
 
 
 class Ahead(Generic[G]):
@@ -39,63 +70,42 @@ class Ahead(Generic[G]):
     def __init__(self, open_gang: Callable[[Job], G]) -> None:
         self._open_gang = open_gang
         self._lock = threading.Lock()
-        self._job: Job | None = None
-        self._gang: G | None = None
-        self._opening: threading.Thread | None = None
+        self._coming: _Coming[G] | None = None
         self._closed = False
 
     def begin(self, job: Job) -> None:
         """Open a gang for jobs like this one, whose `gpus` are named, in a thread of its own, unless there is one."""
         with self._lock:
-            if self._closed or self._job is not None:
-                return
-            self._job = job
-            self._opening = threading.Thread(target=self._open, args=(job,), name=f"ahead {job.trial_id}", daemon=True)
-            self._opening.start()
+            if not self._closed and self._coming is None:
+                self._coming = _Coming(job, self._open_gang)
 
     def take(self, job: Job) -> G | None:
         """The gang, if it is one for this job on its `gpus`; one of this shape that is of no use ends."""
         with self._lock:
-            if self._job is None or self._job.shape != job.shape:
+            coming = self._coming
+            if coming is None or coming.job.shape != job.shape:
                 return None
-            opening, wanted = self._opening, self._job.gpus == job.gpus
-        if opening:
-            opening.join()
-        gang = self._release()
-        if gang is not None and not (wanted and gang.alive()):
-            gang.close()
+            self._coming = None
+        gang = coming.arrived()
+        if gang is not None and not (coming.job.gpus == job.gpus and gang.alive()):
+            gang.kill()
             return None
         return gang
 
     def gpus_for(self, job: Job) -> tuple[str, ...]:
         """The GPUs that a gang for this job was opened on; none where there is none."""
         with self._lock:
-            return self._job.gpus or () if self._job is not None and self._job.shape == job.shape else ()
+            coming = self._coming
+        return coming.job.gpus or () if coming is not None and coming.job.shape == job.shape else ()
 
-    def end(self, *, closing: bool = False) -> None:
-        """End the gang, if there is one; no more come where all is `closing`."""
+    def end(self, *, closing: bool = False) -> threading.Thread:
+        """End the gang, if there is one, in the thread that is returned; no more come where all is `closing`."""
         with self._lock:
             self._closed |= closing
-            opening = self._opening
-        if opening:
-            opening.join()
-        if (gang := self._release()) is not None:
-            gang.close()
-
-    def _release(self) -> G | None:
-        with self._lock:
-            gang, self._gang, self._job, self._opening = self._gang, None, None, None
-            return gang
-
-    def _open(self, job: Job) -> None:
-        try:
-            gang = self._open_gang(job)
-            gang.prepare(job)
-        except (ClearError, OSError) as error:
-            logger.debug("no gang of %d workers comes up ahead: %s", job.workers, error)
-            return
-        with self._lock:
-            self._gang = gang
+            coming, self._coming = self._coming, None
+        ending = threading.Thread(target=coming.kill if coming else int, name="ahead ends", daemon=True)
+        ending.start()
+        return ending
 
 
 def free_memory(gpus: Sequence[str]) -> float:

@@ -79,7 +79,8 @@ class Executor(Protocol):
     """Starts, feeds, watches and stops gangs; decides nothing.
 
     The scheduler calls all methods from one thread. `start` returns at once; what becomes of the job arrives through
-    `events`: Ready once its gang is up (of a warm gang too), Started, Points and Evaluateds as they come, and exactly
+    `events`: Ready once its gang is up (of a warm gang too, and of another one that takes the job over before it
+    trains), Started, Points and Evaluateds as they come, and exactly
     one Ended or Failed, in this order and nothing after. A job that cannot be started is a Failed event and no
     exception. An executor never runs more than it is given, and expects the caller to give no more than `capacity`
     seats.

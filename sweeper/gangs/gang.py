@@ -42,7 +42,7 @@ class Gang:
         self._mpi = MpiJob(job, [sys.executable, *WORKER])
         self._ready: Ready | None = None
         self._running = ""
-        self._came_up_ahead = False
+        self.came_up_ahead = False
 
     @property
     def id(self) -> str:
@@ -51,12 +51,12 @@ class Gang:
 
     def prepare(self, job: Job) -> None:
         """Have ready what the job needs, before the gang's seats are free; its times then begin with its first job."""
-        self._came_up_ahead = True
+        self.came_up_ahead = True
         self._mpi.send(encode(Prepare(job.config)))
 
     def run(self, job: Job) -> Iterator[JobEvent]:
         """Train a job; its events as they come, ending with Ended or Failed. After Failed the gang is gone."""
-        begun = time.monotonic() if self._ready or self._came_up_ahead else self._mpi.begun
+        begun = time.monotonic() if self._ready or self.came_up_ahead else self._mpi.begun
         self._running = job.trial_id
         if self._ready:
             yield self._mpi.wrapped(job, self._ready, begun)

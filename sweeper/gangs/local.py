@@ -43,8 +43,12 @@ class LocalExecutor(StreamingExecutor):
         if job.is_command or job.granted or not job.need.gpus or self.serves(job):
             return
         gpus = self._seat_locks.held_gpus()[: job.need.gpus]
-        if len(gpus) == job.need.gpus and usable_cpus() - self._seat_locks.held_cores() >= job.workers:
+        if len(gpus) == job.need.gpus and usable_cpus() - self.held().cpus >= job.workers:
             self._ahead.begin(replace(job, gpus=tuple(gpus)))
+
+    def came_up_ahead(self, gang: GangHandle) -> bool:
+        """See `StreamingExecutor.came_up_ahead`."""
+        return isinstance(gang, Gang) and gang.came_up_ahead
 
     def preferred_gpus(self, job: Job) -> Sequence[str]:
         """Those that the gang which came up ahead can see."""
@@ -57,8 +61,9 @@ class LocalExecutor(StreamingExecutor):
 
     def close(self) -> None:
         """See `Executor.close`."""
-        self._ahead.end(closing=True)
+        ending = self._ahead.end(closing=True)
         super().close()
+        ending.join()
 
 
 def _open_beside(job: Job) -> Gang:

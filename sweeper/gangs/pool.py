@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from sweeper.gangs.base import Job
-from sweeper.gangs.seats import Capacity, SeatLedger
+from sweeper.gangs.seats import Capacity, SeatLedger, Seats
 
 G = TypeVar("G", bound=Hashable)
 
@@ -37,6 +37,11 @@ class GangPool(Generic[G]):
     def leaving(self) -> int:
         """How many gangs are leaving; their places will be free in a moment."""
         return len(self._leaving)
+
+    @property
+    def held(self) -> Seats:
+        """The seats of all gangs, and of jobs that wait for one."""
+        return self._ledger.capacity.total - self._ledger.free
 
     @property
     def closed(self) -> bool:

@@ -110,11 +110,6 @@ class SeatLocks:
         with self._lock:
             return [gpu for gpu in self._gpus or () if self._key(gpu) in self._locks]
 
-    def held_cores(self) -> int:
-        """How many cores gangs of this process have."""
-        with self._lock:
-            return sum(self._key(core) in self._locks for core in self._cores)
-
     def _preferring(self, first: Sequence[str]) -> list[str]:
         return sorted(self._gpus or (), key=lambda gpu: gpu not in first)
 

@@ -12,16 +12,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
-from engine.protocol import Ended, Failed, Ready
+from engine.protocol import Ended, Failed, Ready, Started
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.pool import GangPool
 from sweeper.gangs.processes import end_orphans
 from sweeper.gangs.seat_locks import SeatLocks, TakenSeats
-from sweeper.gangs.seats import Capacity
+from sweeper.gangs.seats import Capacity, Seats
 
 logger = logging.getLogger(__name__)
 
 _JOIN_S = 5.0  # a stream whose other end has died may never end
+_NO_MEMORY = "OutOfMemoryError"  # in a traceback
 _LOOK_S = 0.2  # between two looks whether other sweeps have given seats back
 
 
@@ -69,6 +70,10 @@ class StreamingExecutor(ABC):
     def preferred_gpus(self, job: Job) -> Sequence[str]:  # noqa: ARG002 - for those who open gangs ahead
         """The GPUs by name that a gang for this job would best have."""
         return ()
+
+    def came_up_ahead(self, gang: GangHandle) -> bool:  # noqa: ARG002 - as above
+        """Whether a new gang had come up before it was opened for a job."""
+        return False
 
     @property
     def takes_seats(self) -> bool:
@@ -135,6 +140,11 @@ class StreamingExecutor(ABC):
         for thread in self._threads:
             thread.join(_JOIN_S)
 
+    def held(self) -> Seats:
+        """The seats that gangs have, or wait for."""
+        with self._changed:
+            return self._gangs.held
+
     def serves(self, job: Job) -> bool:
         """Whether a gang of the job's shape is there, or waits to be opened."""
         with self._changed:
@@ -147,6 +157,12 @@ class StreamingExecutor(ABC):
             if seated is not None:
                 # The last event is told when the gang's seats are free again, or its next job would find them taken.
                 last = self._run(seated, job)
+                if last is not None and self._is_the_gangs_fault(seated, last):
+                    logger.warning("trial %s: its gang died before it trained; a new one takes it", job.trial_id)
+                    self._leave(seated, job, reusable=False)
+                    seated, last = self._run_anew(job)
+                if seated is None:
+                    return
                 shared = seated.shared or self._locks.was_shared(seated.taken, began)
                 self._leave(
                     seated, job, reusable=last is not None and isinstance(last.event, Ended) and not job.is_command
@@ -160,13 +176,31 @@ class StreamingExecutor(ABC):
             logger.debug("job %s failed", job.trial_id, exc_info=True)
             self._tell_end(JobEvent(job.trial_id, job.attempt, Failed(job.trial_id, str(error))))
 
+    def _is_the_gangs_fault(self, seated: _Seated, last: JobEvent) -> bool:
+        """Whether a job that failed before it trained would not have on a new gang.
+
+        One that came up ahead has prepared another job; what one keeps of earlier jobs takes memory.
+        """
+        if seated.trained or not isinstance(last.event, Failed) or self._gangs.closed:
+            return False
+        return (seated.served == 0 and seated.ahead) or (seated.served > 0 and _NO_MEMORY in last.event.traceback)
+
+    def _run_anew(self, job: Job) -> tuple[_Seated | None, JobEvent | None]:
+        """A job on a gang of its own; nothing where closing has begun, or the job was stopped, which is told."""
+        seated = self._seat_anew(job)
+        if seated is None:
+            if not self._gangs.closed:
+                self._tell_end(JobEvent(job.trial_id, job.attempt, Ended(job.trial_id, "stopped", 0, 0, 0.0)))
+            return None, None
+        return seated, self._run(seated, job)
+
     def _tell_end(self, last: JobEvent) -> None:
         # A gang that we are ending ourselves has not failed.
         if not (self._gangs.closed and isinstance(last.event, Failed)):
             self._events.put(last)
 
     def _run(self, seated: _Seated, job: Job) -> JobEvent | None:
-        last = None
+        last, seated.trained = None, False
         try:
             for event in seated.gang.run(job):
                 if isinstance(event.event, Ended | Failed):
@@ -174,10 +208,12 @@ class StreamingExecutor(ABC):
                 elif isinstance(event.event, Ready):
                     self._events.put(replace(event, shared=seated.shared))
                 else:
+                    seated.trained |= isinstance(event.event, Started)
                     self._events.put(event)
         except BaseException:
             self._leave(seated, job, reusable=False)
             raise
+        seated.served += isinstance(last and last.event, Ended)
         return last
 
     def _seat(self, job: Job) -> _Seated | None:
@@ -187,6 +223,9 @@ class StreamingExecutor(ABC):
                 self._held[job.trial_id] = datetime.now(UTC)
                 return seated
             self._leave(seated, job, reusable=False)
+        return self._seat_anew(job)
+
+    def _seat_anew(self, job: Job) -> _Seated | None:
         capacity = self.capacity()
         with self._changed:
             leaving = self._gangs.make_room(job, capacity)
@@ -216,7 +255,7 @@ class StreamingExecutor(ABC):
         except BaseException:
             self._locks.give_back(taken)
             raise
-        opened = _Seated(gang, taken, shared=taken.shared or job.granted is not None)
+        opened = _Seated(gang, taken, taken.shared or job.granted is not None, self.came_up_ahead(gang))
         with self._changed:
             if self._gangs.opened(job, opened):
                 return opened
@@ -276,10 +315,16 @@ class StreamingExecutor(ABC):
                 self._changed.notify_all()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Seated:
-    """A gang on its seats; `shared` where its ranks have less than a core, or a GPU, each to themselves."""
+    """A gang on its seats; `shared` where its ranks have less than a core, or a GPU, each to themselves.
+
+    It has `served` so many jobs to their ends; `trained` whether it has begun to train the one that it was given last.
+    """
 
     gang: GangHandle
     taken: TakenSeats
     shared: bool
+    ahead: bool = False
+    served: int = 0
+    trained: bool = False

@@ -17,6 +17,7 @@ the same is asked from its coordinates alone.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
 import threading
@@ -199,6 +200,14 @@ class CurveModel:
         found = self._asked(self._stages[stage], [tuple(point)], level)
         return found[0] if found else None
 
+    def surrounds(self, point: Sequence[float]) -> bool:
+        """Whether a point is beyond all known curves in no coordinate: there, curves may change by leaps."""
+        known = np.array(list(self._known))
+        if not len(known):
+            return False
+        inside = (known.min(axis=0) - _LEAST <= point) & (point <= known.max(axis=0) + _LEAST)
+        return bool(inside.all())
+
     def whole(self, points: Sequence[Sequence[float]]) -> list[Rest]:
         """What curves that have not begun have to come, at so many points; none while too few are known."""
         return self._asked(self._start, [tuple(point) for point in points], _START) if points else []
@@ -282,8 +291,16 @@ def _input(point: Sequence[float], level: Level) -> list[float]:
 
 
 def load_early() -> None:
-    """Begin to load scikit-learn: that takes seconds, in which the first gangs can start."""
-    threading.Thread(target=importlib.import_module, args=("sklearn.gaussian_process",), name="load").start()
+    """Begin to load scikit-learn: that takes seconds, in which the first gangs can start.
+
+    A command that ends meanwhile does not wait for it. Whoever needs it loads it again, and hears what is wrong.
+    """
+    threading.Thread(target=_load, name="load scikit-learn", daemon=True).start()
+
+
+def _load() -> None:
+    with contextlib.suppress(Exception):
+        importlib.import_module("sklearn.gaussian_process")
 
 
 def _learn(stage: _Stage) -> None:

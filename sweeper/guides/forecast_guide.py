@@ -97,7 +97,7 @@ class ForecastGuide(GuideAround):
 
     def _tell(self, ended: Candidate) -> None:
         pruned = ended.state is TrialState.PRUNED
-        if pruned and ended.seconds and ended.trial not in self._stopped:
+        if pruned and ended.trial not in self._stopped:
             self._forecast.pruned_elsewhere()
         steps = None
         if pruned:

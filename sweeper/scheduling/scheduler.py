@@ -286,7 +286,8 @@ class Scheduler:
         """Claim and begin a trial, unless another scheduler was first."""
         store = self._store.attempts
         attempt = store.claim(waiting.id, lambda number: str(gang_log(waiting.id, number)), self._scheduler_id)
-        if attempt is None or (trial := self._put_back_as.pop(waiting.id, None) or self._recorded(waiting.id)) is None:
+        put_back = self._put_back_as.pop(waiting.id, None)  # whoever claims it now, this one is out of date then
+        if attempt is None or (trial := put_back or self._recorded(waiting.id)) is None:
             return
         # The mark of a trial that is repeated is of the result which it keeps, not of this attempt.
         shared = trial.oversubscribed and not (self._failures[trial.id] == 0 and store.keeps_result(trial.id))

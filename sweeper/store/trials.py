@@ -60,10 +60,9 @@ class Trials:
         return [rows.trial_record(row) for row in self._all(query.order_by(trial.position))]
 
     def shapes(self, sweep_id: str) -> list[tuple[int, str]]:
-        """Numbers of workers, and with each the kinds of resources (the text of JSON) of the trials that wait."""
+        """Numbers of workers, and with each the kinds of resources (the text of JSON), of all trials in any state."""
         trial = tables.trial.c
-        waits = (trial.sweep_id == sweep_id, trial.state == TrialState.PENDING.value)
-        query = select(trial.workers, cast(trial.resources, Text)).where(*waits).distinct()
+        query = select(trial.workers, cast(trial.resources, Text)).where(trial.sweep_id == sweep_id).distinct()
         return [(workers, resources) for workers, resources in self._read(lambda one: one.execute(query).all())]
 
     def waiting(

@@ -30,7 +30,7 @@ def test_what_waits_comes_in_the_order_of_the_plan_by_shape_and_as_far_as_asked(
     for trial in each:
         if trial.workers == 2:
             store.attempts.claim(trial.id)
-    assert [workers for workers, _ in store.trials.shapes(sweep)] == [1]
+    assert sorted(workers for workers, _ in store.trials.shapes(sweep)) == [1, 2], "they may come to wait again"
     assert store.trials.waiting(sweep, shapes[1]) == []
     assert len(store.trials.waiting(other)) == len(each)
 

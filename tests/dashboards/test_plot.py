@@ -15,7 +15,7 @@ from sweeper.cli.main import main
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import summarize
 from sweeper.store import Store, SweepRecord
-from tests.dashboards.sweeps import curve, evaluated, run, submit
+from tests.dashboards.sweeps import curve, evaluated, run, submit, with_gang
 
 
 @pytest.fixture
@@ -26,6 +26,7 @@ def sweep(store: Store) -> SweepRecord:
     for trial in store.trials.of(sweep_id):
         points, attempt = curve(4.0 / trial.workers, 1.5), store.attempts.claim(trial.id)
         assert attempt is not None
+        with_gang(store, trial, attempt)
         store.attempts.add_points(trial.id, attempt, points)
         store.attempts.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points), phases={"compute": 1.0})
     swept = store.sweeps.find(sweep_id)

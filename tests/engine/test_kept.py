@@ -10,6 +10,7 @@ import torch
 from mpi4py import MPI
 
 from engine import kept as kept_module
+from engine import trainer
 from engine.config import TrainingConfig
 from engine.data import DataSet, synthetic
 from engine.kept import Kept
@@ -116,11 +117,43 @@ def test_data_is_loaded_once_unless_it_is_drawn(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(kept_module, "load", load)
     kept = Kept(MPI.COMM_SELF)
     for name in ("digits", "own:same", "own:drawn"):
-        both = [kept.loaded(name, "train", CPU) for _ in range(2)]
+        both = [kept.loaded(name, "train", CPU, 3) for _ in range(2)]
         assert (both[0] is both[1]) == (name != "own:drawn")
         assert all(one.lasting == (name != "own:drawn") for one in both)
-        assert kept.loaded(name, "test", CPU) is not both[0]
-    assert [loaded.count(name) for name in ("digits", "own:same", "own:drawn")] == [2, 2, 3]
+        assert kept.loaded(name, "test", CPU, 3) is not both[0]
+        assert (kept.loaded(name, "train", CPU, 4) is both[0]) == (name == "digits"), "it may depend on the seed"
+    assert [loaded.count(name) for name in ("digits", "own:same", "own:drawn")] == [2, 3, 4]
+    assert len(kept) == 4, "of one seed only"
+
+
+def test_data_that_depends_on_the_seed_without_drawing_is_of_its_own_seed() -> None:
+    kept = Kept(MPI.COMM_SELF)
+    own = {**SMALL, "data": "tests.engine.drawn_data:seeded"}
+    for changes in ({"seed": 1}, {"seed": 1, "learning_rate": 0.02}, {"seed": 2}, {"seed": 1}):
+        assert told({**own, **changes}, kept) == told({**own, **changes}, Kept(MPI.COMM_SELF))
+
+
+def test_a_full_gpu_is_emptied_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, tries = Kept(MPI.COMM_SELF), []
+    told(SMALL, kept)
+    config = TrainingConfig.model_validate({**SMALL, "batch_size": 64})
+    real = trainer._ready
+
+    def full(*given: Any) -> Any:
+        tries.append(len(kept))
+        if len(tries) < 2:
+            raise torch.OutOfMemoryError("full")
+        return real(*given)
+
+    monkeypatch.setattr(trainer, "_ready", full)
+    trainer.set_up(config, MPI.COMM_SELF, kept)
+    assert tries == [2, 0]
+    monkeypatch.setattr(trainer, "_ready", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError("full")))
+    with pytest.raises(torch.OutOfMemoryError):
+        trainer.set_up(config, MPI.COMM_SELF, Kept(MPI.COMM_SELF))
+    with pytest.raises(torch.OutOfMemoryError):
+        trainer.set_up(config, MPI.COMM_SELF, kept)
+    assert len(kept) == 0
 
 
 def test_the_least_recently_used_learners_go_where_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,8 +170,8 @@ def test_the_least_recently_used_learners_go_where_memory_is_short(monkeypatch: 
 
 def test_all_that_is_kept_can_be_given_back() -> None:
     kept = Kept(MPI.COMM_SELF)
-    assert not kept.give_back()
     curve = told(SMALL, kept)
-    assert kept.give_back()
-    assert not kept.give_back()
+    assert len(kept) == 2
+    kept.give_back()
+    assert len(kept) == 0
     assert told(SMALL, kept) == curve

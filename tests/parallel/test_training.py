@@ -285,11 +285,11 @@ def test_all_ranks_learn_the_same_data_though_loading_draws(start: str) -> None:
     config = TrainingConfig.model_validate({**settings, "evaluate_every": 16, "exchange": exchange})
     run = Run(config, WORLD)
     evaluator = run._evaluator
-    assert isinstance(run._learner._loaded.batches, HostBatches)
+    assert isinstance(run._learner.loaded.batches, HostBatches)
     assert evaluator
     assert isinstance(evaluator._batches, HostBatches)
     everything = np.arange(SAMPLES)
-    for batches in (run._learner._loaded.batches, evaluator._batches):
+    for batches in (run._learner.loaded.batches, evaluator._batches):
         assert len(set(WORLD.allgather(batches.get(everything)[0].numpy().tobytes()))) == 1
     weights = WORLD.allgather(run.flat.weights.numpy().tobytes())
     assert len(set(weights)) == (WORLD.size if start == "own" else 1)
@@ -368,3 +368,13 @@ def test_a_curve_does_not_depend_on_what_the_ranks_have_kept(method: str) -> Non
         config = TrainingConfig.model_validate({**settings, **changes})
         warm, cold = points_of(config, kept=kept)[0], points_of(config)[0]
         assert [point.loss for point in warm] == [point.loss for point in cold]
+
+
+def test_ranks_keep_the_same_though_loading_draws_on_one_alone() -> None:
+    settings = {**NEURON, "model": "mlp", "data": "tests.engine.drawn_data:drawn_by_one", "learning_rate": 0.01}
+    kept = Kept(WORLD)
+    for batch in (8, 16, 8):
+        config = TrainingConfig.model_validate({**settings, "images": 64, "global_batch_size": batch})
+        warm, cold = points_of(config, kept=kept)[0], points_of(config)[0]
+        assert [point.loss for point in warm] == [point.loss for point in cold]
+    assert len(set(WORLD.allgather(len(kept)))) == 1

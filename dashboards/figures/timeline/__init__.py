@@ -17,7 +17,7 @@ class TimelineFigure(Figure[TimelineTable]):
     """See `dashboards.figures.base.Figure`."""
 
     name = "timeline"
-    help = "What each gang did when: start, set-up, training, idle."
+    help = "When each gang started, set up, trained and idled."
     title = "Timeline"
     description = "what each gang did when: it started, set up, trained or was idle"
 

@@ -35,10 +35,8 @@ class TimelineTable:
     def words(self) -> str:
         """The sum of it, as a subtitle."""
         time, count = self.time, len(self.time.gangs)
-        gangs = f"{count} gang{'s' * (count > 1)}"
-        return (
-            f"{gangs} in {time.seconds:.4g} s; {time.seats} seat{'s' * (time.seats > 1)} trained {time.busy:.0%} of it"
-        )
+        gangs, seats = f"{count} gang{'s' * (count > 1)}", f"{time.seats} seat{'s' * (time.seats > 1)}"
+        return f"{gangs} in {time.seconds:.4g} s; training took {time.busy:.0%} of the time of {seats}"
 
 
 def timeline_table(store: Store, trials: TrialTable) -> TimelineTable:
@@ -51,7 +49,8 @@ def timeline_table(store: Store, trials: TrialTable) -> TimelineTable:
     time = timeline(store, trials.sweep)
     if time is None or not time.gangs:
         raise FigureError(
-            f"sweep {trials.name!r}: none of its attempts had a gang yet", "wait until a trial is running"
+            f"sweep {trials.name!r}: none of its attempts had a gang",
+            "wait until a trial trains; an imported sweep has no timeline",
         )
     return TimelineTable(trials, time)
 

@@ -50,7 +50,7 @@ def test_submit_watch_rank_click_open_download(serving: Serving, browser: Browse
         expect(page.locator("#counts")).to_contain_text("8 of 8 ended", timeout=120_000)
         winners = [group["winner"]["trial"] for group in client.best(sweep_id)["groups"]]
         for winner in winners:
-            expect(page.locator(f'a[href="/trials/{winner}"]').first).to_be_visible(timeout=10_000)
+            expect(page.locator(f'a[href="/trials/{winner}"]').first).to_be_visible(timeout=30_000)
 
         # Another threshold, between the best and the second best minimum loss: re-ranked, and nothing runs again.
         trials = client.trials(sweep_id)

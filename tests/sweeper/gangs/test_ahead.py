@@ -27,7 +27,7 @@ GPUS = ("0",)
 def ahead() -> Iterator[Ahead[Gang]]:
     made = Ahead(Gang)
     yield made
-    made.end(closing=True)
+    made.end(closing=True).join()
 
 
 def on_gpus(job: Job) -> Job:
@@ -55,7 +55,7 @@ def test_a_gang_that_came_up_ahead_trains_as_a_new_one_does(ahead: Ahead[Gang], 
     assert ahead.take(wanted) is None, "a gang is given once"
 
 
-def test_a_gang_on_other_gpus_is_of_no_use(ahead: Ahead[Gang], tmp_path: Path) -> None:
+def test_a_gang_on_other_gpus_is_of_no_use(tmp_path: Path) -> None:
     made: list[Gang] = []
 
     def opened(job: Job) -> Gang:
@@ -71,9 +71,9 @@ def test_a_gang_on_other_gpus_is_of_no_use(ahead: Ahead[Gang], tmp_path: Path) -
     (gang,) = made
     assert not gang.alive()
     ahead.begin(on_gpus(job(tmp_path, "third")))
-    ahead.end()
+    ahead.end().join()
     assert [gang.alive() for gang in made] == [False, False]
-    ahead.end(closing=True)
+    ahead.end(closing=True).join()
     ahead.begin(on_gpus(job(tmp_path, "late")))
     assert len(made) == 2
 
@@ -88,10 +88,10 @@ def test_one_that_cannot_start_or_dies_is_forgotten(tmp_path: Path) -> None:
     dying = Ahead(Gang)
     one = on_gpus(job(tmp_path, "dying"))
     dying.begin(replace(one, config={**one.config, "data": "tests.no_such_module:data"}))
-    assert dying._opening
-    dying._opening.join()
-    assert dying._gang
-    psutil.Process(dying._gang._mpi.process.pid).wait(60)
+    assert dying._coming
+    gang = dying._coming.arrived()
+    assert gang
+    psutil.Process(gang._mpi.process.pid).wait(60)
     assert dying.take(one) is None
 
 
@@ -100,7 +100,7 @@ def test_gpus_can_be_asked_for_by_name(tmp_path: Path) -> None:
     first = locks.take(Seats(1, 1), first=["c"])
     assert first
     assert first.gpus == ("c",)
-    assert (locks.held_gpus(), locks.held_cores()) == (["c"], 1)
+    assert locks.held_gpus() == ["c"]
     both = locks.take(Seats(1, 2), first=["c", "b"])
     assert both
     assert both.gpus == ("a", "b")
@@ -127,17 +127,16 @@ def test_the_local_executor_hands_gpus_over_to_the_gang_that_came_up_beside(
         assert executor.preferred_gpus(running[0]) == (), "a gang of this shape is there"
         executor.prepare(wanted)
         assert executor.preferred_gpus(wanted) == ("0", "1")
-        assert executor._ahead._opening
-        executor._ahead._opening.join()
-        assert executor._ahead._gang
-        came_up_ahead = executor._ahead._gang.id
+        assert executor._ahead._coming
+        gang = executor._ahead._coming.arrived()
+        assert gang
         for one in running:
             executor.stop(one.trial_id)
         drain(executor, "one", "other")
         executor.start(wanted)
         events = drain(executor, "wanted")["wanted"]
         assert isinstance(events[-1].event, Ended)
-        assert {event.gang_id for event in events} == {came_up_ahead}
+        assert {event.gang_id for event in events} == {gang.id}
     finally:
         executor.close()
 
@@ -154,17 +153,37 @@ def test_without_spare_cores_or_memory_nothing_comes_up_ahead(tmp_path: Path, mo
         executor.prepare(gpu_job(tmp_path, "nothing is held", 1))
         taken = executor._seat_locks.take(Seats(1, 1))
         assert taken
-        monkeypatch.setattr(local, "usable_cpus", lambda: executor._seat_locks.held_cores())
+        monkeypatch.setattr(local, "usable_cpus", lambda: 0)
         executor.prepare(gpu_job(tmp_path, "no core is free", 1))
         executor.prepare(job(tmp_path, "without GPUs", workers=1))
         executor.prepare(replace(gpu_job(tmp_path, "shared", 1), granted=(1, 1)))
-        assert executor._ahead._job is None
+        assert executor.preferred_gpus(gpu_job(tmp_path, "shared", 1)) == ()
         monkeypatch.setattr(local, "usable_cpus", lambda: 8)
         monkeypatch.setattr(local, "free_memory", lambda _: 0.4)
         executor.prepare(gpu_job(tmp_path, "full", 1))
-        assert executor._ahead._opening
-        executor._ahead._opening.join()
-        assert executor._ahead._gang is None
+        assert executor._ahead._coming
+        assert executor._ahead._coming.arrived() is None
         executor._seat_locks.give_back(taken)
+    finally:
+        executor.close()
+
+
+def test_a_job_does_not_fail_for_what_its_gang_had_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another job's data are damaged; the gang that came up for that one dies while it prepares."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setenv("SWEEPER_SEATS", str(tmp_path / "seats"))
+    monkeypatch.setattr(local, "free_memory", lambda _: 1.0)
+    executor = local.LocalExecutor(Capacity((Seats(8, 1),)))
+    try:
+        wanted = gpu_job(tmp_path, "wanted", 1)
+        broken = replace(wanted, config={**wanted.config, "data": "tests.engine.drawn_data:missing"}, gpus=GPUS)
+        executor._ahead.begin(broken)
+        coming = executor._ahead._coming
+        assert coming
+        assert coming.arrived()
+        monkeypatch.setattr(Gang, "alive", lambda _: True)  # it dies a moment after it was asked
+        executor.start(wanted)
+        events = drain(executor, "wanted")["wanted"]
+        assert isinstance(events[-1].event, Ended)
     finally:
         executor.close()

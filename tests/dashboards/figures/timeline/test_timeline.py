@@ -44,7 +44,7 @@ def table(store: Store) -> TimelineTable:
 def test_lanes_are_named_by_their_workers(table: TimelineTable) -> None:
     assert table.lane_names == ["1 worker, 1", "1 worker, 2", "2 workers"]
     assert table.words.startswith("3 gangs in 18")
-    assert table.words.endswith("2 seats trained 100% of it")
+    assert table.words.endswith("training took 100% of the time of 2 seats")
 
 
 def test_what_no_picture_tells_apart_is_merged(table: TimelineTable) -> None:
