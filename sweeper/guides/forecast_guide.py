@@ -83,7 +83,7 @@ class ForecastGuide(GuideAround):
         unknown = Length(None, None)
         first = [trial for trial in _most_workers_first(waiting) if trial not in found][:_MOST_ASKED]
         unlikely = self._forecast.unlikely({t: (waiting[t], self._lengths.get(t, unknown)) for t in first})
-        self._stopped |= unlikely.keys()
+        self._stopped |= found.keys() | unlikely.keys()
         return found | {trial: str(why) for trial, why in unlikely.items()}
 
     def learn(self, candidates: Iterable[Candidate]) -> None:

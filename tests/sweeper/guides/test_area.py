@@ -289,12 +289,12 @@ def test_forecasts_go_on_when_trials_of_other_kinds_and_ranges_are_added() -> No
             guide.point(trial, LossPoint(n, None, 0.01 * n, 2.0))
 
 
-def test_trials_that_never_began_take_nothing_of_the_risk() -> None:
+def test_trials_that_others_gave_up_take_their_share_of_the_risk() -> None:
     sweep = synthetic(60)
     guide = prune_forecast(sweep, 1.0)
     guide.learn([one.candidate(trial, 0, TrialState.PRUNED) for trial, one in list(sweep.items())[:30]])
     assert isinstance(guide, ForecastGuide)
-    assert guide._forecast._spent == 0.0
+    assert guide._forecast._spent == pytest.approx(guide._forecast.risk / 2)
 
 
 def test_a_number_that_some_trials_lack_lies_between_the_others() -> None:

@@ -293,18 +293,31 @@ def test_after_an_interrupt_curves_that_were_stopped_before_tell_as_far_as_they_
         assert guide._forecast._spent == pytest.approx(4 * 0.01 / 8)  # others, as far as this guide knows, pruned them
 
 
+def guide_after_ten(length: Length, place: int) -> ForecastGuide:
+    """A guide that has seen ten trials of rising rates to their ends; the rate of "slow" lies at this place."""
+    names = [f"t{n}" for n in range(1, 11)]
+    curves = {name: points_of(falling(n / 10, 0.02, n), pace=0.1) for n, name in enumerate(names, 1)}
+    ordered = [*names[:place], "slow", *names[place:]]
+    guide = guide_of({name: curves.get(name, []) for name in ordered}, {"slow": length})
+    for trial in names:
+        guide.begin(trial, 10 * POINTS, None)
+        for point in curves[trial]:
+            guide.point(trial, point)
+        guide.learn([candidate(trial, curves[trial])])
+    return guide
+
+
 def test_what_is_given_up_says_so_and_spends_of_the_risk_once() -> None:
-    curves = {f"t{n}": points_of(falling(n / 10, 0.02, n), pace=0.1) for n in range(1, 11)} | {"slow": []}
-    guide = guide_of(curves, {"slow": Length(10**6, None)})
-    for trial in curves:
-        if trial != "slow":
-            guide.begin(trial, 10 * POINTS, None)
-            for point in curves[trial]:
-                guide.point(trial, point)
-            guide.learn([candidate(trial, curves[trial])])
-    ((trial, why),) = guide.given_up({"slow": {"workers": 1, "learning_rate": 1.1}}).items()
+    guide = guide_after_ten(Length(10**6, None), 5)
+    ((trial, why),) = guide.given_up({"slow": {"workers": 1, "learning_rate": 0.6}}).items()
     assert trial == "slow"
     assert why.startswith("its area will be about ")
     spent = guide._forecast._spent
-    guide.learn([Candidate(trial, {"workers": 1, "learning_rate": 1.1}, TrialState.PRUNED, True, None, None)])
+    guide.learn([Candidate(trial, {"workers": 1, "learning_rate": 0.6}, TrialState.PRUNED, True, None, None)])
     assert guide._forecast._spent == spent
+
+
+@pytest.mark.parametrize(("place", "steps"), [(0, 10**6), (10, 10**6), (5, 49)])
+def test_settings_beyond_all_that_was_seen_and_short_runs_are_never_given_up(place: int, steps: int) -> None:
+    guide = guide_after_ten(Length(steps, None), place)
+    assert not guide.given_up({"slow": {"workers": 1, "learning_rate": (place + 1) / 10}})
