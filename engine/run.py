@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 import time
 from typing import Any
 
@@ -47,7 +48,7 @@ class Run:
         self._on_gpu = self.device.type == "cuda"
         if needs_operators(config):
             kept.check_operators(cuda=self._on_gpu)
-        torch.manual_seed(config.seed)  # before loading: a data set of the user's own may draw, and all ranks alike
+        _seed_all(config.seed)  # before loading: a data set of the user's own may draw, and all ranks alike
         loaded = kept.loaded(config.data, "train", self.device, config.seed)
         self.budget = config.budget(comm.size, len(loaded.data))
         self._stream = Stream(len(loaded.data), config.seed, config.augmentation.instances)
@@ -75,7 +76,7 @@ class Run:
         """Have the learner warm, and the random state be what it is after that."""
         self._learner.warm_up(*self._share_of(0), self._images_of(0))
         # What ranks draw for themselves, as dropout does, differs; and it does not depend on what warming up drew.
-        torch.manual_seed(_drawn_seed(self.config.seed, self.comm.rank))
+        _seed_all(_drawn_seed(self.config.seed, self.comm.rank))
 
     def step(self, step: int) -> None:
         """One step of all ranks; adds this rank's share of its loss, summed over images, to `loss_sum`."""
@@ -192,6 +193,13 @@ class Run:
         }
 
 
+def _seed_all(seed: int) -> None:
+    """Have all generators begin anew from which a program of the user's may draw."""
+    torch.manual_seed(seed)
+    np.random.seed(seed % 2**32)
+    random.seed(seed)
+
+
 def _drawn_seed(*numbers: int) -> int:
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
 
@@ -204,7 +212,7 @@ def _build(config: TrainingConfig, data: DataSet, rank: int) -> Task:
     if config.exchange.start == "shared":
         return build(config, data)
     if rank:
-        torch.manual_seed(_drawn_seed(config.seed, rank, _INITIAL))
+        _seed_all(_drawn_seed(config.seed, rank, _INITIAL))
     task = build(config, data)
-    torch.manual_seed(config.seed)
+    _seed_all(config.seed)
     return task

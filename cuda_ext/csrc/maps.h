@@ -24,6 +24,7 @@ inline MapsShape checked_maps_gradient(const char* name, const at::Tensor& grad,
   TORCH_CHECK(shape.channels % 8 == 0 && shape.channels > 0 && shape.channels <= 64, name,
               ": expected a multiple of 8 channels, at most 64, got ", shape.channels);
   TORCH_CHECK(shape.maps % 32 == 0 && shape.maps > 0, name, ": expected a multiple of 32 maps, got ", shape.maps);
+  TORCH_CHECK(padding < kernel, name, ": expected a padding below the kernel's ", kernel, ", got ", padding);
   TORCH_CHECK(padding >= 0 && shape.images < (int64_t{1} << 31), name, ": expected a padding of at least 0, got ", padding);
   const int64_t height = shape.height + 2 * padding - kernel + 1, width = shape.width + 2 * padding - kernel + 1;
   TORCH_CHECK(grad.size(0) == shape.images && grad.size(2) == height && grad.size(3) == width && height > 0 && width > 0,

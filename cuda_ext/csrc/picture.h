@@ -24,6 +24,7 @@ inline PictureShape checked_pictures(const char* name, const at::Tensor& picture
   TORCH_CHECK(shape.channels >= 1 && kernel * shape.channels <= 16, name, ": expected at most ", 16 / kernel,
               " channels for a kernel of ", kernel, " x ", kernel, ", got ", shape.channels);
   TORCH_CHECK(maps > 0 && maps % 16 == 0, name, ": expected a multiple of 16 maps, got ", maps);
+  TORCH_CHECK(padding < kernel, name, ": expected a padding below the kernel's ", kernel, ", got ", padding);
   TORCH_CHECK(padding >= 0 && shape.out_height() > 0 && shape.out_width() > 0, name, ": pictures of ", shape.height,
               " x ", shape.width, " with padding ", padding, " are smaller than the kernel of ", kernel);
   TORCH_CHECK(shape.height <= 64 && shape.width <= 64, name, ": expected pictures of at most 64 x 64 pixels, got ",

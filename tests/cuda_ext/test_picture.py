@@ -17,7 +17,7 @@ SHAPES = [
     (600, 3, 9, 7, 16, 3, 1),
     (2, 3, 64, 64, 96, 5, 2),
     (3, 5, 12, 17, 48, 3, 0),
-    (1, 4, 5, 6, 16, 3, 3),
+    (1, 4, 5, 6, 16, 3, 2),
     (2, 2, 5, 5, 32, 5, 0),
     (0, 3, 8, 8, 16, 3, 1),
 ]
@@ -82,6 +82,7 @@ def test_what_does_not_fit_is_refused(device: str) -> None:
         ((pictures, torch.ones(16, 2, 3, 3, device=device), 1), "expected a weight of 3 channels"),
         ((torch.ones(1, 6, 8, 8, device=device), torch.ones(16, 6, 3, 3, device=device), 1), "at most 5 channels"),
         ((torch.ones(1, 3, 2, 2, device=device), weight, 0), "smaller than the kernel of 3"),
+        ((pictures, weight, 3), "a padding below the kernel's 3, got 3"),
         ((torch.ones(1, 3, 65, 8, device=device), weight, 1), "at most 64 x 64 pixels, got 65 x 8"),
         ((pictures.clone().requires_grad_(), weight, 1), "pictures get no gradient"),
     ):

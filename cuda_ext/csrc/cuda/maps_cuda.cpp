@@ -27,6 +27,10 @@ at::Tensor maps_weight_gradient(const at::Tensor& grad, const at::Tensor& input,
   TORCH_CHECK(cuda::has_tf32(), name, ": needs a GPU with tf32, of Ampere or later");
   TORCH_CHECK(cuda::fits(conv), name, ": rows of ", shape.width, " pixels of ", shape.channels, " channels are too long");
   const at::Tensor flowing = grad.contiguous(kLast), from = input.contiguous(kLast);
+  for (const at::Tensor& read : {flowing, from}) {
+    TORCH_CHECK(reinterpret_cast<uintptr_t>(read.const_data_ptr()) % 16 == 0, name,
+                ": expected maps aligned to 16 bytes; pass a clone of the view");
+  }
   const at::Tensor partial = at::empty({cuda::maps_partial_bytes(conv)}, input.options().dtype(at::kByte));
   C10_CUDA_CHECK(cuda::run_maps_weight_gradient(conv, element_of(input), flowing.const_data_ptr(),
                                                 from.const_data_ptr(), result.mutable_data_ptr<float>(),
