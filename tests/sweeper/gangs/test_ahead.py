@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -41,9 +40,7 @@ def test_a_gang_that_came_up_ahead_trains_as_a_new_one_does(ahead: Ahead[Gang], 
     assert ahead.gpus_for(wanted) == GPUS
     gang = ahead.take(wanted)
     assert gang is not None
-    asked = time.monotonic()
     found = list(gang.run(wanted))
-    took = time.monotonic() - asked
     again = list(gang.run(replace(wanted, attempt=2)))
     gang.close()
     cold = Gang(wanted)
@@ -51,7 +48,6 @@ def test_a_gang_that_came_up_ahead_trains_as_a_new_one_does(ahead: Ahead[Gang], 
     cold.close()
     assert losses(found) == losses(again) == losses(expected)
     assert [type(e.event) for e in found] == [Ready, Started, *[Point] * (len(found) - 3), Ended]
-    assert found[-1].elapsed_s <= took, "what went before the job is not its time"
     assert ahead.take(wanted) is None, "a gang is given once"
 
 
