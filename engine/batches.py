@@ -25,7 +25,7 @@ class Batches(Protocol):
 
 @dataclass(frozen=True)
 class Loaded:
-    """A data set and where its batches come from; `lasting` where the same is had for every seed."""
+    """A data set and its batches; `lasting` if loading it again, for the same seed, would give the same."""
 
     data: DataSet
     batches: Batches

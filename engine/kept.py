@@ -18,8 +18,8 @@ from engine.device import choose_device, use_device
 from engine.learner import Learner
 from engine.operators import OperatorsError, check_operators
 
-_SHARE_OF_GPU = 8  # what is kept for later trials may take one part of so many of a GPU's memory
-_SHARE_FREE = 4  # and leaves one part of so many free, whoever has the rest
+_SHARE_OF_GPU = 8  # kept for later trials: at most this fraction of a GPU's memory, as 1 / 8
+_SHARE_FREE = 4  # and at least 1 / 4 stays free, whoever holds the rest
 _MOST_ON_HOST = 1 << 28  # bytes of weights of idle learners on a CPU, a rank
 
 
@@ -87,7 +87,7 @@ class Kept:
     def learner(
         self, shape: Hashable | None, loaded: Loaded, device: torch.device, make: Callable[[Pool | None], Learner]
     ) -> Learner:
-        """The learner of a shape, made where there is none; one of no shape is made anew each time.
+        """The learner of a shape, made if there is none. Without a shape, one is made each time and not kept.
 
         Before one is made, others go for as long as too little memory is free, and then data sets but the trial's own.
         """

@@ -107,7 +107,7 @@ class Phases:
         self._cut: Callable[[str], None] | None = None
 
     def clear(self) -> None:
-        """Begin to count anew."""
+        """Start counting from zero."""
         self.totals = {}
 
     def merge(self, names: Iterable[str], into: str) -> None:

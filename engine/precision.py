@@ -17,10 +17,15 @@ def choose_precision(wanted: str, device: torch.device) -> str:
     "auto" is bf16 where the processor multiplies in it, and else, like "tf32", tf32 on GPUs that have it.
     """
     on_gpu = device.type == "cuda"
-    recent = on_gpu and torch.cuda.get_device_capability(device) >= _AMPERE
+    recent = has_tf32(device)
     if wanted == "auto":
         wanted = "bf16" if recent or (not on_gpu and cpu_multiplies_bf16()) else "tf32"
     return "float32" if wanted == "tf32" and not recent else wanted
+
+
+def has_tf32(device: torch.device) -> bool:
+    """Whether this is a GPU that multiplies in tf32, and so in bfloat16 too."""
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= _AMPERE
 
 
 def cpu_multiplies_bf16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:

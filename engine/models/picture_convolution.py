@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from engine.precision import has_tf32
+
 Pair = tuple[int, int]
 FEW_CHANNELS = 4
 _MANY = 32  # pictures
@@ -16,7 +18,6 @@ _FUSED_SIDE, _FUSED_KERNELS, _FUSED_ROW, _FUSED_MAPS = 64, (3, 5), 16, 16  # wha
 _GRADIENT_CHANNELS, _MOST_CHANNELS, _GRADIENT_MAPS = 8, 64, 32  # what cuda_ext.maps_weight_gradient takes
 _SMALL_MAPS = 16  # pixels of a side
 _MANY_MAPS, _LARGER_MAPS = 128, 100  # more than so many images need maps of so many pixels
-_TF32 = (8, 0)  # the first GPUs that have it
 _PATCHES = 1 << 26  # elements of unfolded pictures at once: 256 MiB
 
 
@@ -89,7 +90,7 @@ class PictureConv2d(nn.Conv2d):
             and kernel in _FUSED_KERNELS
             and self.stride == (1, 1)
             and self.padding[0] == self.padding[1]
-            and torch.cuda.get_device_capability(self.weight.device) >= _TF32
+            and has_tf32(self.weight.device)
             and (
                 torch.get_autocast_dtype("cuda") == torch.bfloat16
                 if torch.is_autocast_enabled("cuda")

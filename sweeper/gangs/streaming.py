@@ -169,8 +169,8 @@ class StreamingExecutor(ABC):
                 )
                 if last is not None:
                     self._tell_end(replace(last, shared=shared))
-            elif not self._gangs.closed:
-                self._tell_end(JobEvent(job.trial_id, job.attempt, Ended(job.trial_id, "stopped", 0, 0, 0.0)))
+            else:
+                self._tell_stopped(job)
         except Exception as error:
             # Whatever it was, the scheduler must hear of it or wait for ever.
             logger.debug("job %s failed", job.trial_id, exc_info=True)
@@ -189,10 +189,14 @@ class StreamingExecutor(ABC):
         """A job on a gang of its own; nothing where closing has begun, or the job was stopped, which is told."""
         seated = self._seat_anew(job)
         if seated is None:
-            if not self._gangs.closed:
-                self._tell_end(JobEvent(job.trial_id, job.attempt, Ended(job.trial_id, "stopped", 0, 0, 0.0)))
+            self._tell_stopped(job)
             return None, None
         return seated, self._run(seated, job)
+
+    def _tell_stopped(self, job: Job) -> None:
+        """A job that was stopped before it had a gang has ended; of one that closing cut off nothing is told."""
+        if not self._gangs.closed:
+            self._tell_end(JobEvent(job.trial_id, job.attempt, Ended(job.trial_id, "stopped", 0, 0, 0.0)))
 
     def _tell_end(self, last: JobEvent) -> None:
         # A gang that we are ending ourselves has not failed.
