@@ -38,6 +38,49 @@ def agreement(ours: Grid, theirs: PublishedGrid) -> Agreement:
     return Agreement(len(common), spearman(*_areas(common, ours, theirs)), within, len(known))
 
 
+@dataclass(frozen=True)
+class Clock:
+    """What a step takes: `step_s` seconds, and `image_s` more for each image of a worker."""
+
+    step_s: float
+    image_s: float
+
+    def areas(self, over_steps: Grid) -> dict[Setting, float]:
+        """The areas of a grid over the seconds of this clock, from its areas over steps."""
+        found = {one: over_steps.area(one) for one in over_steps.trials}
+        return {one: area * (self.step_s + self.image_s * one[0]) for one, area in found.items() if area is not None}
+
+
+def published_clock(over_steps: Grid, theirs: PublishedGrid) -> Clock | None:
+    """The clock by which our areas over steps come nearest to the published ones, by least squares of their ratios.
+
+    It has two numbers for all cells of a worker count. None where there are too few cells.
+    """
+    common = [one for one in SETTINGS if one in theirs.areas and over_steps.area(one) is not None]
+    if len(common) < _FEWEST:
+        return None
+    import numpy as np
+    from scipy.optimize import nnls
+
+    own, published = (np.array(areas) for areas in _areas(common, over_steps, theirs))
+    ratios = own / published
+    (step_s, image_s), _ = nnls(np.stack([ratios, ratios * [batch for batch, _ in common]], axis=1), np.ones(len(own)))
+    return Clock(float(step_s), float(image_s))
+
+
+def agreement_on(clock: Clock, over_steps: Grid, theirs: PublishedGrid) -> float | None:
+    """Spearman's correlation of the published areas and ours on a clock, over the cells that have both."""
+    areas = clock.areas(over_steps)
+    common = [one for one in SETTINGS if one in theirs.areas and one in areas]
+    return spearman([areas[one] for one in common], [theirs.areas[one] for one in common])
+
+
+def winner_on(clock: Clock, over_steps: Grid, threshold: float) -> Setting | None:
+    """Which setting would win on a clock."""
+    areas = clock.areas(over_steps)
+    return min(over_steps.ranking(threshold), key=lambda one: areas[one], default=None)
+
+
 def fates(ours: Grid, theirs: PublishedGrid) -> Counter[tuple[Outcome, Outcome]]:
     """How many settings came to what in the paper, and to what in our grid."""
     return Counter((theirs.outcome(one), ours.outcome(one)) for one in SETTINGS if one in ours.trials)

@@ -133,6 +133,12 @@ class Reference:
         """What tables and figures call it."""
         return f"{self.workers}, sharing a GPU" if self.shared else f"{self.workers}"
 
+    @property
+    def words(self) -> str:
+        """The same in a sentence."""
+        workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
+        return f"{workers} sharing a GPU" if self.shared else workers
+
 
 def read_sweeps(study: Study) -> dict[str, RecordedSweep]:
     """The sweeps of the study's store that ran to their ends, by name, in the order in which they were made."""

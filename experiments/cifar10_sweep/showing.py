@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from experiments.cifar10_sweep import tables
-from experiments.cifar10_sweep.published import PLACE, published_grids
-from experiments.cifar10_sweep.recorded import Sweeps, read_sweeps
+from experiments.cifar10_sweep.published import PLACE, PublishedGrid, published_grids
+from experiments.cifar10_sweep.recorded import Sweeps, read_sweeps, references
 from experiments.study import Study
 
 
@@ -26,12 +26,13 @@ def show(study: Study) -> None:
     else:
         for name, made in {
             "agreement": tables.agreements(sweeps, published),
+            "clocks": tables.clocks(sweeps, published),
             "outcomes": tables.outcomes(sweeps, published),
             "judgements": tables.judgements(sweeps, published),
             "cells": tables.cells(sweeps, published),
         }.items():
             study.table(name, *made)
-    draw(study, sweeps, published)
+    _draw(study, sweeps, published)
 
 
 def _devices(study: Study, sweeps: Sweeps) -> dict[str, str]:
@@ -41,4 +42,21 @@ def _devices(study: Study, sweeps: Sweeps) -> dict[str, str]:
     return {name: str(one.effective.get("device_name", "–")) for name, one in first.items()}
 
 
-def draw(study, sweeps, published): pass
+def _draw(study: Study, sweeps: Sweeps, published: dict[int, PublishedGrid]) -> None:
+    from dashboards.plot import draw_figure
+    from experiments.cifar10_sweep.drawing.by_threshold import draw_by_threshold
+    from experiments.cifar10_sweep.drawing.heatmaps import draw_beside
+    from experiments.cifar10_sweep.drawing.taken import draw_taken
+
+    known = references(sweeps)
+    for one in known if published else ():
+        study.figure(
+            f"beside-paper-{one.workers}w{'-shared' if one.shared else ''}", draw_beside(one, published[one.workers])
+        )
+    if known and (threshold := known[0].grid().threshold) is not None:
+        study.figure("threshold", draw_by_threshold(known, threshold))
+    if (taken := draw_taken(sweeps)) is not None:
+        study.figure("taken", taken)
+    if grid := sweeps.get("grid-1w"):
+        with study.reading() as store:
+            study.figure("histogram-1w", draw_figure(store, grid.record.id, "histogram"))

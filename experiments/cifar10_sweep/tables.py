@@ -9,16 +9,24 @@ from typing import TypeAlias
 
 from dashboards.figures.tables import Outcome
 from dashboards.figures.words.numbers import measure
-from experiments.cifar10_sweep.agreement import agreement, fates, judged_alike, spearman
+from experiments.cifar10_sweep.agreement import (
+    agreement,
+    agreement_on,
+    fates,
+    judged_alike,
+    published_clock,
+    spearman,
+    winner_on,
+)
 from experiments.cifar10_sweep.published import WINNERS, PublishedGrid
 from experiments.cifar10_sweep.recorded import Grid, RecordedSweep, Reference, Sweeps, count_of, references, words
 from experiments.cifar10_sweep.winners import Regret, mean_winner, references_of, regrets
 from sweeper.plan.trial import TrialState
 
 Table: TypeAlias = tuple[list[str], list[list[object]]]
-THRESHOLDS = (2.2, 2.0, 1.8, 1.6, 1.4, 1.2, 1.0, 0.9)
+THRESHOLDS = (2.2, 2.0, 1.8, 1.6, 1.5, 1.4, 1.3, 1.2, 1.1, 1.0, 0.9)
 _FATES = (Outcome.QUALIFIED, Outcome.ABOVE_THRESHOLD, Outcome.AT_CHANCE, Outcome.DIVERGED)
-_UNITS = {"seconds": "s", "images": "images"}
+_LIMITS = (1.8, 1.5, 1.3)  # the paper's threshold, and those by which ours judge most cells as the paper did
 
 
 def taken(sweeps: Sweeps) -> Table:
@@ -113,13 +121,35 @@ def _percent(value: float | None) -> str:
 
 def agreements(sweeps: Sweeps, published: dict[int, PublishedGrid]) -> Table:
     """The order of cells beside the paper's, by worker count."""
-    header = ["workers", "our areas over", "common cells", "Spearman", "Spearman within batch sizes"]
+    header = ["workers", "our areas over", "common cells", "Spearman", "the same over steps", "within batch sizes"]
     rows: list[list[object]] = []
     for reference in references(sweeps):
         grid = reference.grid()
         found = agreement(grid, published[reference.workers])
         within = "–" if found.within is None else f"{found.within:.2f} ({found.batch_sizes} batch sizes)"
-        rows.append([reference.name, grid.over, found.common, _correlation(found.overall), within])
+        steps = agreement(reference.grid(over="steps"), published[reference.workers])
+        orders = [_correlation(one.overall) for one in (found, steps)]
+        rows.append([reference.name, grid.over, found.common, *orders, within])
+    return header, rows
+
+
+def clocks(sweeps: Sweeps, published: dict[int, PublishedGrid]) -> Table:
+    """The same if our steps took as long as the paper's seem to have, with the winners by that."""
+    header = [
+        "workers",
+        "a step takes",
+        "Spearman",
+        *(f"winner at {limit:g}" for limit in _LIMITS),
+        "the paper's winner",
+    ]
+    rows: list[list[object]] = []
+    for reference in references(sweeps):
+        grid, paper = reference.grid(over="steps"), published[reference.workers]
+        if clock := published_clock(grid, paper):
+            takes = f"{1000 * clock.step_s:.0f} ms + {1000 * clock.image_s:.2f} ms an image"
+            chosen = [words(winner_on(clock, grid, limit)) for limit in _LIMITS]
+            order = _correlation(agreement_on(clock, grid, paper))
+            rows.append([reference.name, takes, order, *chosen, words(WINNERS[reference.workers])])
     return header, rows
 
 
@@ -208,7 +238,9 @@ def ran_on(sweeps: Sweeps, devices: dict[str, str]) -> Table:
         for versions in {_versions(devices.get(name, "–"), gang.versions) for gang in sweep.gangs}:
             found.setdefault(versions, []).append(name)
     header = ["device", "Python", "torch", "MPI", "sweeps", "trials", "attempts"]
-    return header, [[*versions, len(names), *_numbers([sweeps[name] for name in names])] for versions, names in found.items()]
+    return header, [
+        [*versions, len(names), *_numbers([sweeps[name] for name in names])] for versions, names in found.items()
+    ]
 
 
 def _versions(device: str, versions: dict[str, str]) -> tuple[str, ...]:
