@@ -66,10 +66,12 @@ class Study:
     ) -> SweepRecord:
         """Run a spec of the study's folder, or what its store lacks of it.
 
-        `overrides` are as for `sweeper run --set`; those in `quick` hold for the small version.
+        `overrides` are as for `sweeper run --set`; those in `quick` hold for the small version, which shares cores if
+        others have them.
         """
         written = load_spec(self.folder / spec, (*overrides, *(quick if self.quick else ())))
-        execution = Execution(self.executor, None, finish_running=False, oversubscribe=oversubscribe)
+        shares = oversubscribe or self.quick
+        execution = Execution(self.executor, None, finish_running=False, oversubscribe=shares)
         audience = in_notebook_or_terminal()
         with closing(open_store(f"sqlite:///{self.store}")) as store:
             found = next((one for one in store.sweeps.all() if one.name == written.name), None)

@@ -18,6 +18,7 @@ from sweeper.gangs.machine import local_gpus
 from sweeper.ranking import best_per_group
 
 PARTS = ("grid", "area", "forecast", "seeds", "shared", "shared-seeds", "reuse", "cells", "several")
+_IN_SMALL = ("grid", "forecast", "shared", "shared-seeds", "reuse")  # parts of the small version
 GRID, CELLS = "grid.yaml", "cells.yaml"
 SEEDS = (0, 1, 2, 3, 4)
 COUNTS = (2, 4, 8)  # worker counts above one
@@ -27,15 +28,12 @@ BEST = 10  # settings of a group that get further seeds
 _SMALL = (
     "trial.model=mlp",
     "trial.data=digits",
-    "trial.images=8192",
+    "trial.images=4096",
     "objective.threshold=1.0",
     "objective.over=images",
     "resources.gpus_per_worker=0",
 )
 _SMALL_GRID = (*_SMALL, "space.learning_rate=[0.1, 0.5]", "space.batch_size=[32, 128]")
-_SMALL_CELLS = tuple(
-    {"workers": 1, "batch_size": batch, "learning_rate": rate} for batch in (32, 128) for rate in (0.1, 0.5)
-)
 
 
 def run(study: Study) -> None:
@@ -52,7 +50,7 @@ def run(study: Study) -> None:
         "several": _several,
     }
     for name, part in parts.items():
-        if study.wants(name):
+        if study.wants(name) and (name in _IN_SMALL or not study.quick):
             part(study)
 
 
@@ -61,19 +59,19 @@ def _grid(study: Study) -> None:
 
 
 def _area(study: Study) -> None:
-    study.sweep(GRID, ["name=area-1w", "prune=area"], quick=_SMALL_GRID)
+    study.sweep(GRID, ["name=area-1w", "prune=area"])
 
 
 def _forecast(study: Study) -> None:
     """A sweep for each seed, so that none learns from another."""
-    for seed in SEEDS[: 2 if study.quick else None]:
+    for seed in SEEDS[: 1 if study.quick else None]:
         named = [f"name=forecast-1w-seed{seed}", f"trial.seed={seed}"]
         study.sweep(GRID, [*named, "prune=forecast"], quick=_SMALL_GRID)
 
 
 def _seeds(study: Study) -> None:
     """The reference with the other seeds."""
-    study.sweep(GRID, ["name=grids-1w", *_with_seeds(SEEDS[1:])], quick=(*_SMALL_GRID, "space.seed=[1]"))
+    study.sweep(GRID, ["name=grids-1w", *_with_seeds(SEEDS[1:])])
 
 
 def _shared(study: Study) -> None:
@@ -98,16 +96,14 @@ def _reuse(study: Study) -> None:
 
 def _cells(study: Study) -> None:
     """A few cells with and without report 7's momentum and decay."""
-    small = (*_SMALL, f"space.points={json.dumps(_SMALL_CELLS)}")
-    study.sweep(CELLS, quick=small)
-    with_momentum = ["name=cells-momentum", "trial.momentum=0.9", "trial.weight_decay=0.004"]
-    study.sweep(CELLS, with_momentum, quick=small)
+    study.sweep(CELLS)
+    study.sweep(CELLS, ["name=cells-momentum", "trial.momentum=0.9", "trial.weight_decay=0.004"])
 
 
 def _several(study: Study) -> None:
     """The worker counts that have a GPU each on this machine."""
     counts = [count for count in COUNTS if count <= len(local_gpus())]
-    if not counts or study.quick:
+    if not counts:
         click.echo("several: skipped, for it needs two GPUs or more")
         return
     for count in counts:

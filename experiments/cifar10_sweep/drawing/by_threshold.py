@@ -40,7 +40,9 @@ def draw_by_threshold(references: Sequence[Reference], threshold: float) -> Figu
     axes.set(xlabel="threshold of the minimum loss", ylabel="winner, batch size/rate")
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")
-    figure.legend(handles=_legend(references), loc="outside upper left", ncols=len(references), handlelength=1.2)
+    figure.legend(
+        handles=_legend(references), loc="outside upper left", ncols=min(2, len(references)), handlelength=1.2
+    )
     return figure
 
 

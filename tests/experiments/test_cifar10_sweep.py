@@ -1,0 +1,340 @@
+"""The study of the paper's sweep: its small version, its recorded tables, and what it claims."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dashboards.figures.tables import Outcome
+from experiments.cifar10_sweep import running
+from experiments.cifar10_sweep.__main__ import main
+from experiments.cifar10_sweep.agreement import (
+    Clock,
+    agreement,
+    agreement_on,
+    fates,
+    judged_alike,
+    published_clock,
+    spearman,
+)
+from experiments.cifar10_sweep.drawing.by_threshold import stretches
+from experiments.cifar10_sweep.published import SETTINGS, PublishedGrid, published_grids
+from experiments.cifar10_sweep.recorded import Grid, Setting, Sweeps, read_sweeps, references
+from experiments.cifar10_sweep.winners import mean_winner, regrets
+from experiments.study import Study, copy_recorded
+from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
+from sweeper.ranking import Candidate
+from sweeper.spec import SweepSpec
+from sweeper.spec.file import load_spec
+from sweeper.store import SweepRecord
+
+FOLDER = Path(running.__file__).parent
+THRESHOLD = 1.8
+
+
+def study_of(into: Path, *only: str) -> Study:
+    return Study(FOLDER, into, quick=False, executor="local", only=only)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the results of the small version."""
+    into = tmp_path_factory.mktemp("small")
+    ended = CliRunner().invoke(main, ["--quick", "--into", str(into)])
+    assert ended.exit_code == 0, ended.output
+    return into
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the recorded result, redrawn."""
+    into = tmp_path_factory.mktemp("recorded")
+    copy_recorded(FOLDER, into)
+    ended = CliRunner().invoke(main, ["--redraw", "--into", str(into)])
+    assert ended.exit_code == 0, ended.output
+    return into
+
+
+@pytest.fixture(scope="module")
+def sweeps(recorded: Path) -> Sweeps:
+    return read_sweeps(study_of(recorded))
+
+
+class TestSmallVersion:
+    def test_runs_its_parts_to_their_ends(self, small: Path) -> None:
+        names = ["grid-1w", "forecast-1w-seed0", "shared-2w", "shared-seeds", "reuse-shared"]
+        assert list(read_sweeps(study_of(small))) == names
+
+    def test_gives_the_best_settings_further_seeds(self, small: Path) -> None:
+        found = read_sweeps(study_of(small))
+        ranking = found["shared-2w"].grid(2, 0).ranking()
+        assert ranking
+        for seed in (1, 2):
+            assert list(found["shared-seeds"].grid(2, seed).trials) == ranking
+
+    def test_compares_what_was_pruned_with_the_grid(self, small: Path) -> None:
+        found = {(one.sweep, one.workers): one for one in regrets(read_sweeps(study_of(small)))}
+        assert found.keys() == {("forecast-1w-seed0", 1), ("reuse-shared", 1), ("reuse-shared", 2)}
+        assert all(one.percent == 0 for one in found.values())
+
+    def test_writes_tables_and_figures(self, small: Path) -> None:
+        tables = (small / "tables.md").read_text()
+        assert "| `reuse-shared` | 8 |" in tables
+        assert {"threshold.svg", "taken.svg", "histogram-1w.svg"} <= set(os.listdir(small / "figures"))
+
+    def test_goes_on_from_what_is_recorded(self, small: Path) -> None:
+        before = {name: len(one.spans) for name, one in read_sweeps(study_of(small)).items()}
+        ended = CliRunner().invoke(main, ["--quick", "--into", str(small), "--only", "grid", "--only", "shared"])
+        assert ended.exit_code == 0, ended.output
+        assert {name: len(one.spans) for name, one in read_sweeps(study_of(small)).items()} == before
+
+
+class Listing(Study):
+    """A study that notes which specs it would run."""
+
+    def __init__(self, into: Path, *only: str) -> None:
+        super().__init__(FOLDER, into, quick=False, executor="local", only=only)
+        self.specs: dict[str, tuple[SweepSpec, bool]] = {}
+
+    def sweep(
+        self,
+        spec: str,
+        overrides: Sequence[str] = (),
+        *,
+        oversubscribe: bool = False,
+        quick: Sequence[str] = (),  # noqa: ARG002 - the frame's signature
+    ) -> SweepRecord:
+        written = load_spec(self.folder / spec, overrides)
+        self.specs[written.name] = written, oversubscribe
+        return None  # type: ignore[return-value]  # nobody looks at it
+
+
+def keys_of(spec: SweepSpec) -> list[str]:
+    return [trial.key for trial in plan(spec)]
+
+
+class TestWhatIsRun:
+    def test_seeds_are_those_of_the_reference(self, tmp_path: Path) -> None:
+        listing = Listing(tmp_path, "grid", "seeds", "forecast", "area")
+        running.run(listing)
+        specs = {name: spec for name, (spec, _) in listing.specs.items()}
+        grid, further = keys_of(specs["grid-1w"]), keys_of(specs["grids-1w"])
+        assert len(grid) == 54
+        assert len(further) == 4 * 54
+        assert keys_of(specs["area-1w"]) == keys_of(specs["forecast-1w-seed0"]) == grid
+        others = [keys_of(specs[f"forecast-1w-seed{seed}"]) for seed in (1, 2, 3, 4)]
+        assert sorted(key for keys in others for key in keys) == sorted(further)
+
+    def test_workers_that_share_a_gpu_are_ranked_over_images(self, tmp_path: Path) -> None:
+        listing = Listing(tmp_path, "shared", "reuse")
+        running.run(listing)
+        assert {name: spec.axes["workers"] for name, (spec, _) in listing.specs.items()} == {
+            "shared-2w": (2,),
+            "shared-4w": (4,),
+            "shared-8w": (8,),
+            "reuse-shared": (1, 2, 4, 8),
+        }
+        for spec, oversubscribe in listing.specs.values():
+            assert oversubscribe
+            assert spec.objective.over == "images"
+            assert spec.trial.exchange.method == "parameter-server"  # type: ignore[union-attr]
+
+    @pytest.mark.parametrize(("gpus", "counts"), [(2, [2]), (4, [2, 4]), (8, [2, 4, 8])])
+    def test_counts_that_have_a_gpu_each(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, counts: list[int]
+    ) -> None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(gpus))))
+        listing = Listing(tmp_path, "several")
+        running.run(listing)
+        assert list(listing.specs) == [
+            *(f"several-{count}w" for count in counts),
+            *(f"reuse-several-seed{seed}" for seed in range(5)),
+        ]
+        spec, oversubscribe = listing.specs["reuse-several-seed3"]
+        assert spec.axes["workers"] == (1, *counts)
+        assert (spec.trial.seed, spec.objective.over, oversubscribe) == (3, "seconds", False)  # type: ignore[union-attr]
+        assert listing.specs["several-2w"][0].axes["seed"] == (0, 1, 2, 3, 4)
+
+    def test_one_gpu_skips_the_counts_that_need_several(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+        listing = Listing(tmp_path, "several")
+        running.run(listing)
+        assert listing.specs == {}
+        assert "several: skipped" in capsys.readouterr().out
+
+    def test_further_seeds_need_the_grids(self, tmp_path: Path) -> None:
+        ended = CliRunner().invoke(main, ["--only", "shared-seeds", "--into", str(tmp_path)])
+        assert ended.exit_code == 1
+        assert "shared-2w: shared-seeds needs it" in ended.output
+
+
+class TestRecordedResult:
+    def test_tables_are_those_of_the_readme(self, recorded: Path) -> None:
+        assert (recorded / "README.md").read_text() == (FOLDER / "README.md").read_text()
+
+    def test_tables_stay_where_the_published_areas_are_missing(
+        self, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        copy_recorded(FOLDER, tmp_path)
+        monkeypatch.setenv("SWEEPER_DATA", str(tmp_path))
+        ended = CliRunner().invoke(main, ["--redraw", "--into", str(tmp_path)])
+        assert "areas.csv is not here" in ended.output
+        assert (tmp_path / "README.md").read_text() == (FOLDER / "README.md").read_text()
+
+    def test_winners_follow_from_the_raw_curves(self, recorded: Path, sweeps: Sweeps) -> None:
+        """Areas from zero and thresholds once more, without Sweeper's code."""
+        with closing(sqlite3.connect(Path(recorded, "unpacked.db"))) as raw:
+            raw.deserialize(unpacked(recorded))
+            for name in ("grid-1w", "shared-2w", "shared-4w", "shared-8w"):
+                if name in sweeps:
+                    grid = sweeps[name].grid(sweeps[name].counts[0], 0)
+                    assert winner_of(raw, name, grid.over) == grid.winner()
+
+    def test_pruning_by_area_keeps_the_grids_winner(self, sweeps: Sweeps) -> None:
+        assert [one.percent for one in regrets(sweeps) if one.sweep == "area-1w"] == [0.0]
+
+    def test_forecasts_cost_at_most_a_percent(self, sweeps: Sweeps) -> None:
+        found = [one.percent for one in regrets(sweeps) if one.sweep.startswith("forecast-")]
+        assert None not in found
+        assert fmean(one for one in found if one is not None) <= 1.0
+
+    def test_pruning_trains_less_than_the_grid(self, sweeps: Sweeps) -> None:
+        grid, area, forecast = (
+            sweeps[name].training_s(sweeps[name].trials) for name in ("grid-1w", "area-1w", "forecast-1w-seed0")
+        )
+        assert forecast < area < grid
+
+    def test_momentum_and_decay_keep_more_cells_from_learning(self, sweeps: Sweeps) -> None:
+        def lost(name: str) -> int:
+            ended = (Outcome.AT_CHANCE, Outcome.DIVERGED)
+            grid = sweeps[name].grid(1, 0)
+            return sum(grid.outcome(one) in ended for one in grid.trials)
+
+        assert (lost("cells-plain"), lost("cells-momentum")) == (1, 11)
+
+    def test_stricter_thresholds_make_smaller_batches_win(self, sweeps: Sweeps) -> None:
+        found = [one.winner[0] for one in stretches(sweeps["grid-1w"].grid(1, 0))]
+        assert found == sorted(found)
+        assert found[0] < found[-1]
+
+
+def unpacked(folder: Path) -> bytes:
+    import lzma
+
+    return lzma.decompress((folder / "result" / "sweeps.db.xz").read_bytes())
+
+
+def winner_of(raw: sqlite3.Connection, sweep: str, axis: str) -> Setting | None:
+    """The qualified setting with the smallest area, from the loss points alone."""
+    trials = raw.execute(
+        "SELECT t.id, t.attempt, json_extract(t.parameters, '$.batch_size'), "
+        "json_extract(t.parameters, '$.learning_rate') FROM trial t JOIN sweep s ON s.id = t.sweep_id "
+        "WHERE s.name = ? AND t.state = 'completed'",
+        (sweep,),
+    ).fetchall()
+    areas: dict[Setting, float] = {}
+    for trial, attempt, batch, rate in trials:
+        query = f"SELECT {axis}, loss FROM loss_point WHERE trial_id = ? AND attempt = ? ORDER BY step"
+        points = np.array(raw.execute(query, (trial, attempt)).fetchall(), dtype=float)
+        at, loss = points[:, 0], points[:, 1]
+        if loss.min() <= THRESHOLD:
+            areas[batch, round(rate, 6)] = at[0] * loss[0] + np.trapezoid(loss, at)
+    return min(areas, key=lambda one: areas[one], default=None)
+
+
+def grid_of(areas: dict[Setting, float], losses: dict[Setting, float] | None = None) -> Grid:
+    """A grid of completed trials with these areas, and minimum losses of 1 unless given."""
+    trials = {
+        one: Candidate(
+            trial=f"{one}",
+            parameters={"workers": 1, "batch_size": one[0], "learning_rate": one[1], "seed": 0},
+            state=TrialState.COMPLETED,
+            finite=True,
+            area=area,
+            minimum_loss=(losses or {}).get(one, 1.0),
+        )
+        for one, area in areas.items()
+    }
+    return Grid(1, 0, "steps", THRESHOLD, trials)
+
+
+class TestAgreement:
+    def test_order_of_cells(self) -> None:
+        assert spearman([1, 2, 3, 4], [10, 20, 30, 40]) == pytest.approx(1)
+        assert spearman([1, 2, 3, 4], [40, 30, 20, 10]) == pytest.approx(-1)
+        assert spearman([1, 2, 3], [1, 2, 3]) is None
+        assert spearman([1, 2, 3, 4], [5, 5, 5, 5]) is None
+
+    def test_within_batch_sizes_the_axis_does_not_matter(self) -> None:
+        ours = {one: one[1] for one in SETTINGS}
+        stretched = {one: area * 1000 / one[0] for one, area in ours.items()}
+        theirs = PublishedGrid({one: one[1] * one[0] for one in SETTINGS}, frozenset())
+        assert agreement(grid_of(ours), theirs).within == pytest.approx(1)
+        assert agreement(grid_of(stretched), theirs).within == pytest.approx(1)
+        overall = agreement(grid_of(stretched), theirs).overall
+        assert overall is not None
+        assert overall < 0
+
+    def test_clock_is_found(self) -> None:
+        steps = {one: 1000 / one[0] * (1 + one[1]) for one in SETTINGS}
+        clock = Clock(0.06, 0.001)
+        theirs = PublishedGrid(clock.areas(grid_of(steps)), frozenset())
+        found = published_clock(grid_of(steps), theirs)
+        assert found is not None
+        assert (found.step_s, found.image_s) == pytest.approx((0.06, 0.001))
+        assert agreement_on(found, grid_of(steps), theirs) == pytest.approx(1)
+
+    def test_cells_are_counted_by_what_came_of_them(self) -> None:
+        qualified, above, missing = SETTINGS[:3]
+        theirs = PublishedGrid({qualified: 1.0, above: 2.0}, frozenset([qualified]))
+        ours = grid_of({qualified: 1.0, above: 2.0, missing: 3.0}, {qualified: 1.7, above: 1.6, missing: 1.9})
+        assert fates(ours, theirs) == {
+            (Outcome.QUALIFIED, Outcome.QUALIFIED): 1,
+            (Outcome.ABOVE_THRESHOLD, Outcome.QUALIFIED): 1,
+            (Outcome.DIVERGED, Outcome.ABOVE_THRESHOLD): 1,
+        }
+        assert [judged_alike(ours, theirs, limit) for limit in (2.0, 1.8, 1.65, 1.0)] == [1, 2, 1, 2]
+
+    def test_published_areas_are_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        place = tmp_path / "shm-learn-dist" / "areas.csv"
+        place.parent.mkdir()
+        place.write_text("workers,batch_size,learning_rate,area,min_loss_rank\n1,32,0.1,1368.328,1\n1,32,0.5,,\n1,256,0.1,9.5,\n")
+        monkeypatch.setenv("SWEEPER_DATA", str(tmp_path))
+        found = published_grids()[1]
+        assert [found.outcome(one) for one in ((32, 0.1), (32, 0.5), (256, 0.1), (16, 0.1))] == [
+            Outcome.QUALIFIED,
+            Outcome.DIVERGED,
+            Outcome.ABOVE_THRESHOLD,
+            Outcome.DIVERGED,
+        ]
+        monkeypatch.delenv("SWEEPER_DATA")
+        assert published_grids() == {}
+
+
+class TestThresholds:
+    def test_a_stretch_begins_at_its_winners_minimum_loss(self) -> None:
+        small, middle, large = (16, 0.1), (64, 0.1), (512, 0.1)
+        grid = grid_of({small: 3.0, middle: 2.0, large: 1.0}, {small: 0.7, middle: 1.0, large: 1.6})
+        found = [(one.low, one.high, one.winner) for one in stretches(grid)]
+        assert found == [(0.7, 1.0, small), (1.0, 1.6, middle), (1.6, 2.35, large)]
+
+
+def test_mean_winner_needs_all_seeds_to_qualify(sweeps: Sweeps) -> None:
+    for reference in references(sweeps):
+        found = mean_winner(reference)
+        assert found is not None
+        grids = [reference.grid(seed) for seed in reference.sources]
+        assert all(grid.outcome(found.setting) is Outcome.QUALIFIED for grid in grids)
+        if found.interval:
+            assert found.interval[0] <= found.area <= found.interval[1]
