@@ -144,7 +144,7 @@ class Study:
         write_figure(figure, self.into / "figures" / f"{name}.svg")
 
     def write_tables(self) -> None:
-        """Put the tables where they belong.
+        """Put the tables where they belong; places of tables that were not made stay as they are.
 
         Raises:
             UsageError: the README has no place for one of them.
@@ -158,8 +158,13 @@ class Study:
         places = {match[1] for match in _TABLE.findall(text)}
         if missing := sorted(self._tables.keys() - places):
             raise UsageError(f"{readme}: has no place for the table {missing[0]!r}", "add its two comments")
-        filled = _TABLE.sub(lambda found: found[1] + self._tables.get(found[2], "") + found[3], text)
+        filled = _TABLE.sub(self._filled, text)
         _write(readme, filled.encode())
+
+    def _filled(self, place: re.Match[str]) -> str:
+        """A place with its table; as it is where there is none, for example since this machine lacks what it needs."""
+        table = self._tables.get(place[2])
+        return place[0] if table is None else place[1] + table + place[3]
 
     def tidy(self) -> None:
         """Remove the unpacked store of a recorded result, which is kept packed."""

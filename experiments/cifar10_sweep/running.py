@@ -131,10 +131,13 @@ def _best_settings(study: Study, name: str) -> list[dict[str, Any]]:
     Raises:
         UsageError: the sweep has not been run, or not to its end.
     """
+    missing = UsageError(f"{name}: shared-seeds needs it, and it is not complete", "run the part shared first")
+    if not study.store.exists():
+        raise missing
     with study.reading() as store:
         sweep = next((one for one in store.sweeps.all() if one.name == name), None)
         if sweep is None or sweep.ended < sweep.total:
-            raise UsageError(f"{name}: shared-seeds needs it, and it is not complete", "run the part shared first")
+            raise missing
         candidates = candidates_over(store, sweep, "images", None, oversubscribed=True)
         ranking = best_per_group(candidates, sweep.threshold, ("workers",))[0].ranking[:BEST]
     fields = ("workers", "batch_size", "learning_rate")

@@ -47,9 +47,9 @@ class Regret:
 def mean_winner(reference: Reference) -> MeanWinner | None:
     """The winner over the seeds of a reference; None where no setting qualifies with all of them."""
     ranking = _ranking(reference)
-    if not ranking or ranking[0].area is None:
+    best, others = next(iter(ranking), None), ranking[1:]
+    if best is None or best.area is None:
         return None
-    best, others = ranking[0], ranking[1:]
     first = next(iter(compare(best, others)), None)
     return MeanWinner(
         setting_of(best),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import sqlite3
 from collections.abc import Sequence
@@ -184,7 +185,7 @@ class TestRecordedResult:
         assert (recorded / "README.md").read_text() == (FOLDER / "README.md").read_text()
 
     def test_tables_stay_where_the_published_areas_are_missing(
-        self, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         copy_recorded(FOLDER, tmp_path)
         monkeypatch.setenv("SWEEPER_DATA", str(tmp_path))
@@ -194,7 +195,7 @@ class TestRecordedResult:
 
     def test_winners_follow_from_the_raw_curves(self, recorded: Path, sweeps: Sweeps) -> None:
         """Areas from zero and thresholds once more, without Sweeper's code."""
-        with closing(sqlite3.connect(Path(recorded, "unpacked.db"))) as raw:
+        with closing(sqlite3.connect(":memory:")) as raw:
             raw.deserialize(unpacked(recorded))
             for name in ("grid-1w", "shared-2w", "shared-4w", "shared-8w"):
                 if name in sweeps:
@@ -230,8 +231,6 @@ class TestRecordedResult:
 
 
 def unpacked(folder: Path) -> bytes:
-    import lzma
-
     return lzma.decompress((folder / "result" / "sweeps.db.xz").read_bytes())
 
 
@@ -309,7 +308,9 @@ class TestAgreement:
     def test_published_areas_are_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         place = tmp_path / "shm-learn-dist" / "areas.csv"
         place.parent.mkdir()
-        place.write_text("workers,batch_size,learning_rate,area,min_loss_rank\n1,32,0.1,1368.328,1\n1,32,0.5,,\n1,256,0.1,9.5,\n")
+        place.write_text(
+            "workers,batch_size,learning_rate,area,min_loss_rank\n1,32,0.1,1368.328,1\n1,32,0.5,,\n1,256,0.1,9.5,\n"
+        )
         monkeypatch.setenv("SWEEPER_DATA", str(tmp_path))
         found = published_grids()[1]
         assert [found.outcome(one) for one in ((32, 0.1), (32, 0.5), (256, 0.1), (16, 0.1))] == [
