@@ -1,4 +1,4 @@
-"""`python -m experiments.cifar10_sweep`: the paper's sweep on CIFAR-10, pruned in two ways, beside what was published."""
+"""`python -m experiments.cifar10_sweep`: the paper's sweep on CIFAR-10, pruned in two ways, beside the published one."""
 
 from __future__ import annotations
 
