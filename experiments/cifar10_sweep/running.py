@@ -1,21 +1,145 @@
-"""What the study runs: the reference grid, the same pruned, and the worker counts that have to share a GPU."""
+"""What the study runs: the reference grids, the same sweep pruned, and the worker counts that have to share a GPU.
+
+Each sweep has a name in the study's store, by which the tables find it.
+"""
 
 from __future__ import annotations
 
-from experiments.study import Study
+import json
+from collections.abc import Sequence
+from typing import Any
 
-PARTS = ("grid",)
-QUICK = (
+import click
+
+from experiments.study import Study
+from sweeper.answers.cost import candidates_over
+from sweeper.errors import UsageError
+from sweeper.gangs.machine import local_gpus
+from sweeper.ranking import best_per_group
+
+PARTS = ("grid", "area", "forecast", "seeds", "shared", "shared-seeds", "reuse", "cells", "several")
+GRID, CELLS = "grid.yaml", "cells.yaml"
+SEEDS = (0, 1, 2, 3, 4)
+COUNTS = (2, 4, 8)  # worker counts above one
+BEST = 10  # settings of a group that get further seeds
+
+# The small version, over images, and on cores that others may have: its seconds say nothing.
+_SMALL = (
+    "trial.model=mlp",
     "trial.data=digits",
-    "trial.images=4096",
-    "space.learning_rate=[0.1, 0.5]",
-    "space.batch_size=[64, 256]",
-    "objective.threshold=2.2",
+    "trial.images=8192",
+    "objective.threshold=1.0",
+    "objective.over=images",
     "resources.gpus_per_worker=0",
+)
+_SMALL_GRID = (*_SMALL, "space.learning_rate=[0.1, 0.5]", "space.batch_size=[32, 128]")
+_SMALL_CELLS = tuple(
+    {"workers": 1, "batch_size": batch, "learning_rate": rate} for batch in (32, 128) for rate in (0.1, 0.5)
 )
 
 
 def run(study: Study) -> None:
     """Run the parts that are asked for."""
-    if study.wants("grid"):
-        study.sweep("grid.yaml", quick=QUICK)
+    parts = {
+        "grid": _grid,
+        "area": _area,
+        "forecast": _forecast,
+        "seeds": _seeds,
+        "shared": _shared,
+        "shared-seeds": _shared_seeds,
+        "reuse": _reuse,
+        "cells": _cells,
+        "several": _several,
+    }
+    for name, part in parts.items():
+        if study.wants(name):
+            part(study)
+
+
+def _grid(study: Study) -> None:
+    study.sweep(GRID, quick=_SMALL_GRID)
+
+
+def _area(study: Study) -> None:
+    study.sweep(GRID, ["name=area-1w", "prune=area"], quick=_SMALL_GRID)
+
+
+def _forecast(study: Study) -> None:
+    """A sweep for each seed, so that none learns from another."""
+    for seed in SEEDS[: 2 if study.quick else None]:
+        named = [f"name=forecast-1w-seed{seed}", f"trial.seed={seed}"]
+        study.sweep(GRID, [*named, "prune=forecast"], quick=_SMALL_GRID)
+
+
+def _seeds(study: Study) -> None:
+    """The reference with the other seeds."""
+    study.sweep(GRID, ["name=grids-1w", *_with_seeds(SEEDS[1:])], quick=(*_SMALL_GRID, "space.seed=[1]"))
+
+
+def _shared(study: Study) -> None:
+    for count in _shared_counts(study):
+        named = [f"name=shared-{count}w", f"space.workers=[{count}]"]
+        study.sweep(GRID, [*named, *_OVER_IMAGES], oversubscribe=True, quick=_SMALL_GRID)
+
+
+def _shared_seeds(study: Study) -> None:
+    """The best settings of each count that shared a GPU, with two more seeds."""
+    settings = [one for count in _shared_counts(study) for one in _best_settings(study, f"shared-{count}w")]
+    named = ["name=shared-seeds", f"space.points={json.dumps(settings)}"]
+    study.sweep(CELLS, [*named, *_with_seeds((1, 2)), *_OVER_IMAGES], oversubscribe=True, quick=_SMALL)
+
+
+def _reuse(study: Study) -> None:
+    """All counts in one sweep, whose trials of equal global batch share a curve."""
+    counts = [1, *_shared_counts(study)]
+    named = ["name=reuse-shared", f"space.workers={counts}", "prune=forecast", "reuse=equivalent"]
+    study.sweep(GRID, [*named, *_OVER_IMAGES], oversubscribe=True, quick=_SMALL_GRID)
+
+
+def _cells(study: Study) -> None:
+    """A few cells with and without report 7's momentum and decay."""
+    small = (*_SMALL, f"space.points={json.dumps(_SMALL_CELLS)}")
+    study.sweep(CELLS, quick=small)
+    with_momentum = ["name=cells-momentum", "trial.momentum=0.9", "trial.weight_decay=0.004"]
+    study.sweep(CELLS, with_momentum, quick=small)
+
+
+def _several(study: Study) -> None:
+    """The worker counts that have a GPU each on this machine."""
+    counts = [count for count in COUNTS if count <= len(local_gpus())]
+    if not counts or study.quick:
+        click.echo("several: skipped, for it needs two GPUs or more")
+        return
+    for count in counts:
+        study.sweep(GRID, [f"name=several-{count}w", f"space.workers=[{count}]", *_with_seeds(SEEDS)])
+    for seed in SEEDS:
+        named = [f"name=reuse-several-seed{seed}", f"trial.seed={seed}", f"space.workers={[1, *counts]}"]
+        study.sweep(GRID, [*named, "prune=forecast", "reuse=equivalent"])
+
+
+# Ranks that share a GPU have no honest seconds. The paper's exchange is one that works there, too.
+_OVER_IMAGES = ("objective.over=images", "trial.exchange.method=parameter-server")
+
+
+def _with_seeds(seeds: Sequence[int]) -> list[str]:
+    return [f"space.seed={list(seeds)}", "objective.group_by=[workers, seed]"]
+
+
+def _shared_counts(study: Study) -> Sequence[int]:
+    return COUNTS[:1] if study.quick else COUNTS
+
+
+def _best_settings(study: Study, name: str) -> list[dict[str, Any]]:
+    """The best settings of a recorded sweep, by the area over images.
+
+    Raises:
+        UsageError: the sweep has not been run, or not to its end.
+    """
+    with study.reading() as store:
+        sweep = next((one for one in store.sweeps.all() if one.name == name), None)
+        if sweep is None or sweep.ended < sweep.total:
+            raise UsageError(f"{name}: shared-seeds needs it, and it is not complete", "run the part shared first")
+        candidates = candidates_over(store, sweep, "images", None, oversubscribed=True)
+        ranking = best_per_group(candidates, sweep.threshold, ("workers",))[0].ranking[:BEST]
+    fields = ("workers", "batch_size", "learning_rate")
+    return [{field: one.parameters[field] for field in fields} for one in ranking]
