@@ -1,4 +1,4 @@
-"""`python -m experiments.cifar10_sweep`: the paper's sweep on CIFAR-10, pruned in two ways, beside the published one."""
+"""`python -m experiments.cifar10_sweep`: the paper's sweep, and the same pruned, beside the published areas."""
 
 from __future__ import annotations
 

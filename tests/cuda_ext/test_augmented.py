@@ -46,14 +46,15 @@ def test_it_is_the_reference(
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_type_is_moved(dtype: torch.dtype, device: str) -> None:
-    given = arguments(9, (3, 8, 8), device, dtype)
-    assert torch.equal(augmented(*given, True, 2, 3), reference.augmented(*given, True, 2, 3))
+    pictures, positions, start = arguments(9, (3, 8, 8), device, dtype)
+    found = augmented(pictures, positions, start, True, 2, 3)
+    assert torch.equal(found, reference.augmented(pictures, positions, start, True, 2, 3))
 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_no_pictures_are_none(device: str) -> None:
-    given = arguments(0, (3, 8, 8), device)
-    assert augmented(*given, True, 2, 3).shape == (0, 3, 8, 8)
+    pictures, positions, start = arguments(0, (3, 8, 8), device)
+    assert augmented(pictures, positions, start, True, 2, 3).shape == (0, 3, 8, 8)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -69,7 +70,7 @@ def test_what_does_not_fit_is_refused(device: str) -> None:
         ((pictures, positions, start, True, -1, 1), "shift and cutout of 0 pixels or more, got -1 and 1"),
     ):
         with pytest.raises(RuntimeError, match=message):
-            augmented(*wrong)  # type: ignore[arg-type]
+            augmented(*wrong)
 
 
 @pytest.mark.parametrize("device", DEVICES)
