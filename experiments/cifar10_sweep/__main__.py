@@ -1,4 +1,4 @@
-"""`python -m experiments.cifar10_sweep`: the paper's sweep, and the same pruned, beside the published areas."""
+"""`python -m experiments.cifar10_sweep`: the paper's sweep on CIFAR-10, also pruned, beside what was published."""
 
 from __future__ import annotations
 

@@ -1,17 +1,62 @@
-"""Tables and figures of the study."""
+"""Tables and figures of the study, from its recorded sweeps."""
 
 from __future__ import annotations
 
+import click
+
+from experiments.cifar10_sweep import tables
+from experiments.cifar10_sweep.published import PLACE, PublishedGrid, published_grids
+from experiments.cifar10_sweep.recorded import Sweeps, read_sweeps, references
 from experiments.study import Study
-from sweeper.answers.best import best_answer
 
 
 def show(study: Study) -> None:
-    """Make all of them."""
+    """Make all of them; those that need the published areas stay as they are on a machine without these."""
+    sweeps, published = read_sweeps(study), published_grids()
+    for name, made in {
+        "taken": tables.taken(sweeps),
+        "winners": tables.winners(sweeps),
+        "regret": tables.regret(sweeps),
+        "thresholds": tables.thresholds(sweeps),
+        "hardware": tables.ran_on(sweeps, _devices(study, sweeps)),
+    }.items():
+        study.table(name, *made)
+    if not published:
+        click.echo(f"$SWEEPER_DATA/{PLACE} is not here: what compares with the paper's areas stays as it is")
+    else:
+        for name, made in {
+            "agreement": tables.agreements(sweeps, published),
+            "clocks": tables.clocks(sweeps, published),
+            "outcomes": tables.outcomes(sweeps, published),
+            "judgements": tables.judgements(sweeps, published),
+            "cells": tables.cells(sweeps, published),
+        }.items():
+            study.table(name, *made)
+    _draw(study, sweeps, published)
+
+
+def _devices(study: Study, sweeps: Sweeps) -> dict[str, str]:
+    """The name of the device that each sweep's first trial ran on."""
     with study.reading() as store:
-        rows = [
-            [group["group"]["workers"], (group["winner"] or {}).get("area")]
-            for sweep in store.sweeps.all()
-            for group in best_answer(store, sweep.id)["groups"]
-        ]
-    study.table("winners", ["workers", "area"], rows)
+        first = {name: store.attempts.of(sweep.spans[0].trial_id)[0] for name, sweep in sweeps.items() if sweep.spans}
+    return {name: str(one.effective.get("device_name", "–")) for name, one in first.items()}
+
+
+def _draw(study: Study, sweeps: Sweeps, published: dict[int, PublishedGrid]) -> None:
+    from dashboards.plot import draw_figure
+    from experiments.cifar10_sweep.drawing.by_threshold import draw_by_threshold
+    from experiments.cifar10_sweep.drawing.heatmaps import draw_beside
+    from experiments.cifar10_sweep.drawing.taken import draw_taken
+
+    known = references(sweeps)
+    for one in known if published else ():
+        study.figure(
+            f"beside-paper-{one.workers}w{'-shared' if one.shared else ''}", draw_beside(one, published[one.workers])
+        )
+    if known and (threshold := known[0].grid().threshold) is not None:
+        study.figure("threshold", draw_by_threshold(known, threshold))
+    if (taken := draw_taken(sweeps)) is not None:
+        study.figure("taken", taken)
+    if grid := sweeps.get("grid-1w"):
+        with study.reading() as store:
+            study.figure("histogram-1w", draw_figure(store, grid.record.id, "histogram"))

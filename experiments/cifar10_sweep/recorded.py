@@ -1,0 +1,198 @@
+"""The recorded sweeps, and the reference grids among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from typing import TypeAlias
+
+from dashboards.figures.tables import Outcome, outcome
+from experiments.cifar10_sweep.running import COUNTS
+from experiments.study import Study
+from sweeper.plan.trial import TrialState
+from sweeper.ranking import Candidate, rank
+from sweeper.store import SweepRecord, TrialRecord
+from sweeper.store.records import AttemptSpan, GangRecord
+
+Setting: TypeAlias = tuple[int, float]  # batch size per worker, learning rate
+_PAUSE = timedelta(minutes=1)  # between two attempts: the study was interrupted, and went on later
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The trials of one worker count and seed; areas are over the axis `over`."""
+
+    workers: int
+    seed: int
+    over: str
+    threshold: float | None
+    trials: Mapping[Setting, Candidate]
+
+    def ranking(self, threshold: float | None = None) -> list[Setting]:
+        """The qualified settings, smallest area first; by the sweep's own threshold unless one is given."""
+        limit = self.threshold if threshold is None else threshold
+        return [setting_of(trial) for trial in rank(self.trials.values(), limit)]
+
+    def winner(self, threshold: float | None = None) -> Setting | None:
+        """The first of the ranking."""
+        return next(iter(self.ranking(threshold)), None)
+
+    def outcome(self, setting: Setting, threshold: float | None = None) -> Outcome:
+        """What came of a setting; one that was not run has no result."""
+        trial = self.trials.get(setting)
+        if trial is None:
+            return Outcome.NO_RESULT
+        return outcome(trial, self.threshold if threshold is None else threshold)
+
+    def area(self, setting: Setting) -> float | None:
+        """The area of a whole curve; None where the trial has none, also if it ended early."""
+        trial = self.trials.get(setting)
+        return trial.area if trial is not None and self.outcome(setting).has_area else None
+
+
+@dataclass(frozen=True)
+class RecordedSweep:
+    """A sweep that ran to its end, with its trials and the time of their attempts."""
+
+    record: SweepRecord
+    trials: Sequence[TrialRecord]
+    spans: Sequence[AttemptSpan]
+    gangs: Sequence[GangRecord]
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The worker counts, in numeric order."""
+        return sorted({trial.workers for trial in self.trials})
+
+    @cached_property
+    def seeds(self) -> list[int]:
+        """The seeds, in numeric order."""
+        return sorted({seed_of(trial) for trial in self.trials})
+
+    def of(self, workers: int, seed: int) -> list[TrialRecord]:
+        """The trials of a worker count with a seed."""
+        return [one for one in self.trials if one.workers == workers and seed_of(one) == seed]
+
+    def grid(self, workers: int, seed: int, over: str | None = None) -> Grid:
+        """The same as a grid, over the sweep's own axis unless another is given."""
+        axis = over or self.record.over
+        found = [candidate(trial, axis) for trial in self.of(workers, seed)]
+        return Grid(workers, seed, axis, self.record.threshold, {setting_of(one): one for one in found})
+
+    def training_s(self, trials: Sequence[TrialRecord]) -> float:
+        """Seconds that attempts at these trials trained, those that were stopped too."""
+        seconds = {trial.id: trial.seconds or 0.0 for trial in trials}
+        return sum(
+            seconds[span.trial_id] if span.trained is None else span.trained
+            for span in self.spans
+            if span.trial_id in seconds
+        )
+
+    @property
+    def machine_s(self) -> float:
+        """Seconds from the first attempt's start to the last one's end, without pauses of more than a minute."""
+        took, end = timedelta(), None
+        for span in self.spans:
+            if span.ended_at is None:
+                continue
+            begins = span.started_at if end is None or span.started_at - end > _PAUSE else min(end, span.ended_at)
+            took += span.ended_at - begins
+            end = span.ended_at if end is None else max(end, span.ended_at)
+        return took.total_seconds()
+
+
+Sweeps: TypeAlias = Mapping[str, RecordedSweep]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The unpruned grids of a worker count: the sweep that has them by seed.
+
+    `shared` where the workers had to share a GPU. The sweep `further` has some settings with more seeds.
+    """
+
+    workers: int
+    shared: bool
+    sources: Mapping[int, RecordedSweep]
+    further: RecordedSweep | None = None
+
+    def grid(self, seed: int | None = None, over: str | None = None) -> Grid:
+        """The grid of a seed, by default the lowest one, over the sweep's own axis unless another is given."""
+        which = min(self.sources) if seed is None else seed
+        return self.sources[which].grid(self.workers, which, over)
+
+    def training_s(self, seed: int) -> float:
+        """Seconds that the trials of a seed trained."""
+        source = self.sources[seed]
+        return source.training_s(source.of(self.workers, seed))
+
+    @property
+    def name(self) -> str:
+        """What tables and figures call it."""
+        return f"{self.workers}, sharing a GPU" if self.shared else f"{self.workers}"
+
+    @property
+    def words(self) -> str:
+        """The same in a sentence."""
+        workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
+        return f"{workers} sharing a GPU" if self.shared else workers
+
+
+def read_sweeps(study: Study) -> dict[str, RecordedSweep]:
+    """The sweeps of the study's store that ran to their ends, by name, in the order in which they were made."""
+    with study.reading() as store:
+        return {
+            one.name: RecordedSweep(
+                one, store.trials.of(one.id), store.attempts.spans(one.id), store.attempts.gangs(one.id)
+            )
+            for one in sorted(store.sweeps.all(), key=lambda one: one.created_at)
+            if one.ended == one.total
+        }
+
+
+def references(sweeps: Sweeps) -> list[Reference]:
+    """All that are recorded: one worker first, each count that shared a GPU before the one that had several."""
+    return list(_references(sweeps))
+
+
+def _references(sweeps: Sweeps) -> Iterator[Reference]:
+    if alone := _by_seed(sweeps, "grid-1w", "grids-1w"):
+        yield Reference(1, False, alone)
+    for count in COUNTS:
+        if shared := _by_seed(sweeps, f"shared-{count}w"):
+            yield Reference(count, True, shared, sweeps.get("shared-seeds"))
+        if several := _by_seed(sweeps, f"several-{count}w"):
+            yield Reference(count, False, several)
+
+
+def _by_seed(sweeps: Sweeps, *names: str) -> dict[int, RecordedSweep]:
+    found = [sweeps[name] for name in names if name in sweeps]
+    return {seed: sweep for sweep in found for seed in sweep.seeds}
+
+
+def candidate(trial: TrialRecord, over: str) -> Candidate:
+    """A trial as the ranking sees it, with its seed among its parameters; over seconds also if it shared a GPU."""
+    found = trial.candidate(over, oversubscribed=True)
+    return found._replace(parameters={**found.parameters, "seed": seed_of(trial)})
+
+
+def setting_of(trial: Candidate | TrialRecord) -> Setting:
+    """Batch size and rate of a trial."""
+    return int(trial.parameters["batch_size"]), round(float(trial.parameters["learning_rate"]), 6)
+
+
+def seed_of(trial: TrialRecord) -> int:
+    """The seed that a trial was trained with."""
+    return int(trial.config["seed"])
+
+
+def words(setting: Setting | None) -> str:
+    """A setting as in "128/0.5"; a dash for none."""
+    return "–" if setting is None else f"{setting[0]}/{setting[1]:g}"
+
+
+def count_of(trials: Sequence[TrialRecord], state: TrialState) -> int:
+    """How many trials are in a state."""
+    return sum(trial.state is state for trial in trials)
