@@ -54,9 +54,7 @@ def _cpu_rate(work: Callable[[], object], moved: int) -> float:
     return moved / min(times) / 1e9
 
 
-def _shifts(
-    storage: Tensor, rows: int, cols: int, algorithm: str = "single-pass"
-) -> dict[str, Callable[[], None]]:
+def _shifts(storage: Tensor, rows: int, cols: int, algorithm: str = "single-pass") -> dict[str, Callable[[], None]]:
     return {
         "shift_right_": partial(shift_right_, storage, rows, cols, algorithm=algorithm),
         "shift_left_": partial(shift_left_, storage, rows, cols, algorithm=algorithm),

@@ -1,4 +1,4 @@
-"""A rank of report 7's dummy steps: random gradients of the network's size, exchanged. The first prints rows as JSON."""
+"""A rank of report 7's dummy steps, which exchange random gradients of the network's size; the first prints JSON."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The paper's section 4: realignment in place and fused fully connected layers, beside its kernels, torch and limits."""
+"""The paper's section 4: realignment in place and fused layers, beside its own kernels, torch and the limits."""
