@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 
 from benchmarks.measure import Row, arguments, report, spread, versions
-from sweeper.gangs.launcher import find_launcher
+from benchmarks.ranks import told_by_ranks
 
 METHODS = ("parameter-server", "all-reduce", "ring", "hierarchical", "reduce-broadcast")
 _MOVED = "its bytes at the MPI's bandwidth"
@@ -40,13 +36,8 @@ def rows(quick: bool) -> Iterator[Row]:
 
 
 def _measured(ranks: int, steps: int, rounds: int, methods: Sequence[str]) -> dict[str, dict[str, list[float]]]:
-    launcher = find_launcher()
-    program = [sys.executable, "-m", "mpi4py", "-m", "benchmarks.exchanging", "--steps", str(steps)]
-    command = launcher.command(ranks, [*program, "--rounds", str(rounds), "--methods", *methods])
-    # Ranks may be more than cores: one that waits must let the others go on.
-    environment = {**launcher.environment(os.environ, 1), "MPIR_CVAR_POLLS_BEFORE_YIELD": "1"}
-    said = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
-    found: dict[str, dict[str, list[float]]] = json.loads(said)
+    arguments = ["--steps", str(steps), "--rounds", str(rounds), "--methods", *methods]
+    found: dict[str, dict[str, list[float]]] = told_by_ranks(ranks, "benchmarks.exchanging", arguments, crowded=True)
     return found
 
 

@@ -11,16 +11,11 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from mpi4py import MPI
-from torch import nn
 
-from engine.exchange import make_exchange
-from engine.flat import FlatParameters
-from engine.optimizer import Sgd
-from engine.phases import Phases
+from benchmarks.bare_exchange import BareExchange
 
 # Parameters in float32.
 SIZES = {"alexnet-cifar, 0.47 MB": 118_666, "25 MB": 6_250_000}
-_WARM_UP_STEPS = 3
 
 
 def measure(steps: int, rounds: int, methods: list[str]) -> dict[str, dict[str, list[float]]]:
@@ -41,22 +36,16 @@ def measure(steps: int, rounds: int, methods: list[str]) -> dict[str, dict[str, 
 
 def _steps(comm: MPI.Comm, method: str, count: int) -> Callable[[int], float]:
     """Seconds of a step that does nothing but exchange."""
-    module = nn.Module()
-    module.register_parameter("weights", nn.Parameter(torch.zeros(count)))
-    flat, phases = FlatParameters(module), Phases()
-    optimizer = Sgd(flat, momentum=False)
-    exchange = make_exchange(method, "gradients", comm, flat, optimizer, phases, overlap="off")
-    exchange.start()
-    for _ in range(_WARM_UP_STEPS):
-        exchange.step()
+    bare = BareExchange(comm, method, count, torch.device("cpu"), rate=0.1)
+    phases = bare.phases
 
     def run(steps: int) -> float:
         comm.Barrier()
-        phases.totals.clear()
+        phases.clear()
         phases.start("exchange")
         begun = time.perf_counter()
         for _ in range(steps):
-            exchange.step()
+            bare.exchange.step()
         comm.Barrier()
         took = time.perf_counter() - begun
         phases.stop()

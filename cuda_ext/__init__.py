@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from cuda_ext.load import ExtensionError
     from cuda_ext.modules import FusedLinear, FusedMLP
     from cuda_ext.ops import (
+        augmented,
         empty_augmented,
         fused_linear,
         fused_mlp,
@@ -28,6 +29,7 @@ __all__ = [
     "ExtensionError",
     "FusedLinear",
     "FusedMLP",
+    "augmented",
     "empty_augmented",
     "fused_linear",
     "fused_mlp",

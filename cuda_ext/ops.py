@@ -179,6 +179,23 @@ def sgd_step_(weights: Tensor, gradients: Tensor, velocity: Tensor | None, numbe
     _NAMESPACE.sgd_step_(weights, gradients, velocity, numbers)
 
 
+def augmented(pictures: Tensor, positions: Tensor, start: Tensor, flip: bool, shift: int, cutout: int) -> Tensor:
+    """New pictures, each moved, mirrored and cut as `cuda_ext.reference.augmented` says; in one pass. No gradients.
+
+    Args:
+        pictures: [n, channels, height, width], dense or channels last in memory; the result is laid out alike.
+        positions: int64 [n], and `start`, one int64: both on the pictures' device, so that a CUDA graph serves any.
+        flip: mirror about half of them left and right.
+        shift: pixels up to which they move in each direction; cutout: pixels of the square's side, 0 for none.
+
+    Raises:
+        RuntimeError: a wrong type, device, layout or shape.
+    """
+    _need_kernels(pictures)
+    result: Tensor = _NAMESPACE.augmented(pictures, positions, start, flip, shift, cutout)
+    return result
+
+
 def empty_augmented(
     outputs: int, inputs: int, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None
 ) -> Tensor:
@@ -251,6 +268,10 @@ def _weight_gradient_shape(grad: Tensor, input: Tensor, kernel: int, padding: in
 
 def _sgd_step_in_place(weights: Tensor, gradients: Tensor, velocity: Tensor | None, numbers: Tensor) -> None:
     return None
+
+
+def _augmented_shape(pictures: Tensor, positions: Tensor, start: Tensor, flip: bool, shift: int, cutout: int) -> Tensor:
+    return torch.empty_like(pictures)
 
 
 def _shift_right_shape(x: Tensor, fill: float = 1.0) -> Tensor:
@@ -330,6 +351,7 @@ _SHAPES: dict[str, Callable[..., Any]] = {
     "picture_conv_weight_gradient": _weight_gradient_shape,
     "maps_weight_gradient": _weight_gradient_shape,
     "sgd_step_": _sgd_step_in_place,
+    "augmented": _augmented_shape,
 }
 for _name, _shape in _SHAPES.items():
     torch.library.register_fake(f"sweeper::{_name}", _shape)

@@ -15,6 +15,13 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": torch.sigmoid,
 }
 
+_BITS = 24  # of a random number that are used
+# SplitMix64's constants, as signed numbers.
+_GAMMA = 0x9E3779B97F4A7C15 - (1 << 64)
+_MIX = ((30, 0xBF58476D1CE4E5B9 - (1 << 64)), (27, 0x94D049BB133111EB - (1 << 64)))
+_LAST_SHIFT = 31
+_DRAWS = 8  # numbers that belong to a place, of which 5 are used
+
 
 def shift_right(x: Tensor, fill: float = 1.0) -> Tensor:
     """[rows, cols] -> [rows, 1 + cols], the new first column filled (the paper's figure 4.2.1)."""
@@ -67,3 +74,75 @@ def sgd_step_(weights: Tensor, gradients: Tensor, velocity: Tensor | None, numbe
     if velocity is not None:
         step = velocity.copy_(momentum * velocity.double() + step)
     weights.copy_(weights - rate * step.double())
+
+
+def augmented(pictures: Tensor, positions: Tensor, start: int | Tensor, flip: bool, shift: int, cutout: int) -> Tensor:
+    """Flips and shifts (He et al., Deep residual learning, 2016, section 4.2) and Cutout (DeVries, Taylor, 2017).
+
+    Of `pictures` [n, channels, height, width] at `positions` [n] of a stream, which with `start` alone say what is
+    drawn. A shift moves a picture by a whole number of pixels in [-shift, shift] in each direction; what comes in is
+    0, as is Cutout's square. Its centre is anywhere in the picture, so that the square may reach over its edge.
+    """
+    height, width = pictures.shape[2:]
+    rows, kept_rows = _moved(positions, start, 0, height, shift)
+    columns, kept_columns = _moved(positions, start, 1, width, shift)
+    if flip:
+        mirrored = _draw(positions, start, 2, 2).bool()[:, None]
+        columns = torch.where(mirrored, width - 1 - columns, columns)
+    kept = kept_rows[:, :, None] & kept_columns[:, None, :]
+    if cutout:
+        kept = kept & ~_cut(positions, start, height, width, cutout)
+    return _gathered(pictures, rows, columns) * kept[:, None]
+
+
+def random_bits(counters: Tensor, start: int | Tensor) -> Tensor:
+    """24 random bits for each int64 counter [n]: the number of that index, from the state `start`, of SplitMix64.
+
+    Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014.
+    """
+    mixed = counters * _GAMMA + start  # int64 wraps around, as the generator's arithmetic does
+    for by, factor in _MIX:
+        mixed = (mixed ^ _logical_shift(mixed, by)) * factor
+    return _logical_shift(mixed ^ _logical_shift(mixed, _LAST_SHIFT), 64 - _BITS)
+
+
+def _moved(positions: Tensor, start: int | Tensor, draw: int, pixels: int, shift: int) -> tuple[Tensor, Tensor]:
+    """For each pixel [n, pixels] of a side the one that it shows, and whether there is one."""
+    source = torch.arange(pixels, device=positions.device).expand(len(positions), pixels)
+    if shift:
+        source = source + (_draw(positions, start, draw, 2 * shift + 1) - shift)[:, None]
+    return source.clamp(0, pixels - 1), (source >= 0) & (source < pixels)
+
+
+def _cut(positions: Tensor, start: int | Tensor, height: int, width: int, side: int) -> Tensor:
+    inside = []
+    for draw, pixels in ((3, height), (4, width)):
+        first = _draw(positions, start, draw, pixels)[:, None] - side // 2
+        places = torch.arange(pixels, device=positions.device)
+        inside.append((places >= first) & (places < first + side))
+    return inside[0][:, :, None] & inside[1][:, None, :]
+
+
+def _draw(positions: Tensor, start: int | Tensor, draw: int, choices: int) -> Tensor:
+    """Numbers [n] from 0 to `choices` - 1."""
+    return (random_bits(positions * _DRAWS + draw, start) * choices) >> _BITS
+
+
+def _logical_shift(values: Tensor, bits: int) -> Tensor:
+    """Unsigned `values` >> `bits`, of int64."""
+    return (values >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _gathered(pictures: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """Pixels of `pictures` [n, c, h, w] at `rows` [n, h] and `columns` [n, w], laid out as these are."""
+    numbers = torch.arange(len(pictures), device=pictures.device)
+    if pictures.is_contiguous():
+        channels = torch.arange(pictures.shape[1], device=pictures.device)
+        return pictures[
+            numbers[:, None, None, None],
+            channels[None, :, None, None],
+            rows[:, None, :, None],
+            columns[:, None, None, :],
+        ]
+    last = pictures.permute(0, 2, 3, 1)
+    return last[numbers[:, None, None], rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)

@@ -38,7 +38,7 @@ class Learner:
     """Network, gradients, optimizer, exchange, and on a GPU its recorded step. Collective over `comm`.
 
     `begin` makes it as new for a trial, whose curve then does not depend on what it has learned before. `fused` asks
-    for the compiled operators' SGD. `memory` is the memory pool of recorded steps on a GPU.
+    for the compiled operators' SGD and augmentation. `memory` is the memory pool of recorded steps on a GPU.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Learner:
         self.exchange = make_exchange(self.method, average, comm, self.flat, self.optimizer, phases, overlap=overlap)
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=device)
         self._copies = config.augmentation.copies
-        self._augmentation = self._make_augmentation(loaded.data)
+        self._augmentation = self._make_augmentation(loaded.data, fused=fused)
         self._fast = compiled(self.module) if config.compile else self.module
         self.captured = self._make_captured(memory) if has_full_steps else None
         self._is_warm = False
@@ -138,12 +138,12 @@ class Learner:
         self.flat.compute_gradients(loss, torch.full_like(loss, self.comm.size / (images * self._copies)))
         self.loss_sum += loss.detach() if self._copies == 1 else loss.detach() / self._copies
 
-    def _make_augmentation(self, data: DataSet) -> Augmentation | None:
+    def _make_augmentation(self, data: DataSet, *, fused: bool) -> Augmentation | None:
         if not self.config.augmentation.changes_pictures:
             return None
         if not data.pictures:
             raise DataError(f"trial.augmentation: is of pictures, and data {data.name} has none", "remove it")
-        return Augmentation(self.config.augmentation, self.config.seed, self.device)
+        return Augmentation(self.config.augmentation, self.config.seed, self.device, fused=fused)
 
     def _make_captured(self, memory: Pool | None) -> CapturedSteps | None:
         """Full steps on a GPU as a graph, with the exchange where that stays on the GPU."""

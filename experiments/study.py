@@ -50,7 +50,9 @@ class Study:
     the figures. In a folder without a README, tables go into `tables.md`.
     """
 
-    def __init__(self, folder: Path, into: Path | None, *, quick: bool, executor: str, only: Sequence[str]) -> None:
+    def __init__(
+        self, folder: Path, into: Path | None, *, quick: bool, executor: str, only: Sequence[str] = ()
+    ) -> None:
         self.folder, self.into = folder, into or folder
         self.quick, self.executor, self._only = quick, executor, only
         self._tables: dict[str, str] = {}
@@ -89,6 +91,11 @@ class Study:
             path.write_bytes(lzma.decompress(packed.read_bytes()))
             upgrade_store(f"sqlite:///{path}")
         return path
+
+    @property
+    def has_sweeps(self) -> bool:
+        """Whether a store is recorded, or being made."""
+        return (self._result / STORE).exists() or (self._result / f"{STORE}.xz").exists()
 
     @contextmanager
     def reading(self) -> Iterator[Store]:

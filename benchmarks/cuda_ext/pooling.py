@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import torch
 from torch import Tensor
 
 from benchmarks.cuda_ext.timing import against
-from benchmarks.measure import Row, compare, versions
+from benchmarks.measure import Row
 from cuda_ext import reference, relu_avg_pool
 
 SHAPES = [(64, 32, 32, 32), (64, 32, 15, 15), (64, 64, 7, 7)]  # alexnet-cifar's
@@ -19,11 +17,11 @@ Pool = Callable[[Tensor, Tensor, int, int], Tensor]
 
 
 def on_cpu(quick: bool, n: int) -> Iterator[Row]:
-    """Milliseconds."""
+    """Microseconds by the clock."""
     for shape in SHAPES[:1] if quick else SHAPES:
-        ours, theirs = (partial(_milliseconds, work) for work in _works(shape, torch.float32, "cpu"))
+        ours, theirs = _works(shape, torch.float32, "cpu")
         name = f"relu_avg_pool {_name(shape)} float32, CPU, {torch.get_num_threads()} threads"
-        yield compare(name, "ms", ours, "reference", theirs, n, versions("torch"))
+        yield against(name, ours, "reference", theirs, n, "cpu")
 
 
 def on_gpu(quick: bool, n: int) -> Iterator[Row]:
@@ -51,13 +49,6 @@ def _plain(x: Tensor, bias: Tensor, size: int, stride: int) -> Tensor:
 def _both_ways(pool: Pool, x: Tensor, bias: Tensor) -> Callable[[], object]:
     gradient = torch.randn_like(pool(x, bias, SIZE, STRIDE))
     return lambda: torch.autograd.grad(pool(x, bias, SIZE, STRIDE), (x, bias), gradient)
-
-
-def _milliseconds(work: Callable[[], object]) -> float:
-    work()
-    begun = time.perf_counter()
-    work()
-    return (time.perf_counter() - begun) * 1e3
 
 
 def _name(shape: tuple[int, ...]) -> str:

@@ -23,20 +23,25 @@ def on_cpu(quick: bool, n: int) -> Iterator[Row]:
     """Bandwidth of the in-place shifts and of Tensor.copy_, GB/s."""
     shapes = [(4096, 1024)] if quick else [(16384, 2048), (2048, 16384), (1 << 18, 64), (1 << 20, 24)]
     for rows, cols in shapes:
-        storage = torch.randn(rows * (cols + 1))
-        target = torch.empty(rows * cols)
-        copy = partial(target.copy_, storage[: rows * cols])
-        moved = 2 * rows * cols * storage.element_size()
-        for name, shift in _shifts(storage, rows, cols).items():
-            yield compare(
-                f"{name} {rows}x{cols} float32, CPU, {torch.get_num_threads()} threads",
-                "GB/s",
-                partial(_cpu_rate, shift, moved),
-                "Tensor.copy_",
-                partial(_cpu_rate, copy, moved),
-                n,
-                versions("torch"),
-            )
+        yield from large_on_cpu(rows, cols, n)
+
+
+def large_on_cpu(rows: int, cols: int, n: int) -> Iterator[Row]:
+    """Both shifts of a float32 matrix of this shape against Tensor.copy_, GB/s."""
+    storage = torch.randn(rows * (cols + 1))
+    target = torch.empty(rows * cols)
+    copy = partial(target.copy_, storage[: rows * cols])
+    moved = 2 * rows * cols * storage.element_size()
+    for name, shift in _shifts(storage, rows, cols).items():
+        yield compare(
+            f"{name} {rows}x{cols} float32, CPU, {torch.get_num_threads()} threads",
+            "GB/s",
+            partial(_cpu_rate, shift, moved),
+            "Tensor.copy_",
+            partial(_cpu_rate, copy, moved),
+            n,
+            versions("torch"),
+        )
 
 
 def _cpu_rate(work: Callable[[], object], moved: int) -> float:
@@ -49,10 +54,10 @@ def _cpu_rate(work: Callable[[], object], moved: int) -> float:
     return moved / min(times) / 1e9
 
 
-def _shifts(storage: Tensor, rows: int, cols: int) -> dict[str, Callable[[], None]]:
+def _shifts(storage: Tensor, rows: int, cols: int, algorithm: str = "single-pass") -> dict[str, Callable[[], None]]:
     return {
-        "shift_right_": partial(shift_right_, storage, rows, cols),
-        "shift_left_": partial(shift_left_, storage, rows, cols),
+        "shift_right_": partial(shift_right_, storage, rows, cols, algorithm=algorithm),
+        "shift_left_": partial(shift_left_, storage, rows, cols, algorithm=algorithm),
     }
 
 
@@ -60,15 +65,16 @@ def on_gpu(quick: bool, n: int) -> Iterator[Row]:
     """Large matrices by bandwidth against a device copy and by time against F.pad; small ones by time."""
     for kind, dtype in TYPES.items():
         for rows, cols in LARGE[:1] if quick else LARGE:
-            yield from _large(
-                rows, cols * 4 // dtype.itemsize if rows * cols * dtype.itemsize < 1 << 28 else cols, kind, n
-            )
+            cols = cols * 4 // dtype.itemsize if rows * cols * dtype.itemsize < 1 << 28 else cols
+            yield from large(rows, cols, kind, n)
+            yield from against_pad(rows, cols, kind, n)
         for rows, cols in SMALL[:2] if quick else SMALL:
-            yield from _against_pad(rows, cols, kind, n)
-    yield from _paper(4096, 4096, n)
+            yield from against_pad(rows, cols, kind, n)
+    yield from against_paper(4096, 4096, n)
 
 
-def _large(rows: int, cols: int, kind: str, n: int) -> Iterator[Row]:
+def large(rows: int, cols: int, kind: str, n: int) -> Iterator[Row]:
+    """Both shifts on a GPU against a device copy, GB/s."""
     dtype = TYPES[kind]
     storage = torch.randn(rows * (cols + 1), device="cuda").to(dtype)
     target = torch.empty(rows * cols, device="cuda", dtype=dtype)
@@ -88,25 +94,29 @@ def _large(rows: int, cols: int, kind: str, n: int) -> Iterator[Row]:
             used_versions(),
         )
         yield Row(**{**vars(row), "hardware": hardware_of_gpu()})
-    del target
-    yield from _against_pad(rows, cols, kind, n)
 
 
 def _gpu_rate(timed: Callable[[], float], moved: int) -> float:
     return moved / timed() / 1e3
 
 
-def _against_pad(rows: int, cols: int, kind: str, n: int) -> Iterator[Row]:
-    storage = torch.randn(rows * (cols + 1), device="cuda").to(TYPES[kind])
+def against_pad(rows: int, cols: int, kind: str, n: int, device: str = "cuda") -> Iterator[Row]:
+    """Both shifts against `F.pad` into another matrix, microseconds."""
+    storage = torch.randn(rows * (cols + 1), device=device).to(TYPES[kind])
     matrix = storage[: rows * cols].view(rows, cols).clone()
     for name, shift in _shifts(storage, rows, cols).items():
         pad = partial(F.pad, matrix, (1, 0), value=1.0)
-        yield against(f"{name} {rows}x{cols} {kind}, graph", shift, "F.pad out of place", pad, n)
+        yield against(f"{name} {rows}x{cols} {kind}{_where(device)}", shift, "F.pad out of place", pad, n, device)
 
 
-def _paper(rows: int, cols: int, n: int) -> Iterator[Row]:
-    storage = torch.randn(rows * (cols + 1), device="cuda")
-    ours, paper = (
-        partial(shift_right_, storage, rows, cols, algorithm=algorithm) for algorithm in ("single-pass", "paper")
-    )
-    yield against(f"shift_right_ {rows}x{cols} float32, graph", ours, "the paper's algorithm", paper, n)
+def against_paper(rows: int, cols: int, n: int, device: str = "cuda") -> Iterator[Row]:
+    """Both shifts of a float32 matrix against the paper's algorithm, microseconds; rows <= cols + 1."""
+    storage = torch.randn(rows * (cols + 1), device=device)
+    papers = _shifts(storage, rows, cols, algorithm="paper")
+    for name, shift in _shifts(storage, rows, cols).items():
+        row = f"{name} {rows}x{cols} float32{_where(device)}"
+        yield against(row, shift, "the paper's algorithm", papers[name], n, device)
+
+
+def _where(device: str) -> str:
+    return ", graph" if device == "cuda" else f", CPU, {torch.get_num_threads()} threads"

@@ -1,8 +1,9 @@
-"""Times of work on a GPU: captured in a CUDA graph, so that what is timed is the device and not Python."""
+"""Times of work: on a GPU captured in a CUDA graph, so that what is timed is the device and not Python."""
 
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -62,7 +63,23 @@ def _replay_us(graph: torch.cuda.CUDAGraph, repeats: int) -> float:
     return float(begun.elapsed_time(ended)) * 1e3 / repeats
 
 
-def against(name: str, ours: Callable[[], object], baseline: str, theirs: Callable[[], object], n: int) -> Row:
-    """Microseconds of both, in a graph, in turn; `ratio` is ours over theirs."""
+def against(
+    name: str, ours: Callable[[], object], baseline: str, theirs: Callable[[], object], n: int, device: str = "cuda"
+) -> Row:
+    """Microseconds of both, in turn, on a GPU in a graph; `ratio` is ours over theirs."""
+    if device == "cpu":
+        return compare(name, "us", clocked(ours), baseline, clocked(theirs), n, versions("torch"))
     row = compare(name, "us", captured(ours), baseline, captured(theirs), n, used_versions())
     return Row(**{**vars(row), "hardware": hardware_of_gpu()})
+
+
+def clocked(work: Callable[[], object]) -> Callable[[], float]:
+    """A function that does `work` twice on the CPU and gives the second time in microseconds, by the clock."""
+
+    def timed() -> float:
+        work()
+        begun = time.perf_counter()
+        work()
+        return (time.perf_counter() - begun) * 1e6
+
+    return timed

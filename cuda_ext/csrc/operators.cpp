@@ -23,4 +23,6 @@ TORCH_LIBRARY(sweeper, m) {
   m.def("picture_conv(Tensor pictures, Tensor weight, int padding, *, ScalarType? dtype=None) -> Tensor");
   m.def("picture_conv_weight_gradient(Tensor grad, Tensor pictures, int kernel, int padding) -> Tensor");
   m.def("maps_weight_gradient(Tensor grad, Tensor input, int kernel, int padding) -> Tensor");
+  m.def(
+      "augmented(Tensor pictures, Tensor positions, Tensor start, bool flip, int shift, int cutout) -> Tensor");
 }

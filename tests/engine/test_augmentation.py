@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from engine.augmentation import Augmentation, random_bits
+from cuda_ext.reference import random_bits
+from engine.augmentation import Augmentation
 from engine.config import AugmentationConfig
 
 CPU = torch.device("cpu")

@@ -1,0 +1,102 @@
+"""Times of realignment and of the network's fully connected layers, ours beside others'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, NullLocator
+
+from dashboards.figures.drawing import style
+from dashboards.figures.drawing.axis_numbers import AxisNumbers
+from dashboards.figures.drawing.panels import title
+from experiments.fused_fc.running import PAD, PAPER
+
+Row = dict[str, Any]
+_WIDTH = 9.0  # inches
+
+
+@style.drawing()
+def draw_realignment(rows: Sequence[Row]) -> Figure:
+    """Microseconds of a shift to the right of square matrices in float32, the paper's way, ours, and `F.pad`'s."""
+    some = [row for row in rows if row["shape"][0] == row["shape"][1] and row["type"] == "float32"]
+    right = [row for row in some if row["name"].startswith("shift_right_")]
+
+    def lines(here: Sequence[Row]) -> dict[str, list[tuple[int, float]]]:
+        ours = {row["shape"][0]: row["value"] for row in here}
+        return {
+            "shift_right_, in place": sorted(ours.items()),
+            "the paper's kernels, in place": _others(here, PAPER),
+            "F.pad, into another matrix": _others(here, PAD),
+        }
+
+    words = "a column of ones put in front of a square matrix, float32, median of runs"
+    return _panels(right, lines, words, "rows and columns")
+
+
+def _others(here: Sequence[Row], question: str) -> list[tuple[int, float]]:
+    return sorted((row["shape"][0], row["baseline_value"]) for row in here if row["question"] == question)
+
+
+@style.drawing()
+def draw_layers(rows: Sequence[Row]) -> Figure:
+    """Microseconds forward and backward through the paper's three fully connected layers, against the batch."""
+
+    def lines(here: Sequence[Row]) -> dict[str, list[tuple[int, float]]]:
+        found: dict[str, list[tuple[int, float]]] = {}
+        for row in here:
+            batch, kind = row["shape"][0], row["type"]
+            ours = found.setdefault(f"FusedMLP, {kind}", [])
+            if (batch, row["value"]) not in ours and all(at != batch for at, _ in ours):
+                ours.append((batch, row["value"]))
+            found.setdefault(f"{row['baseline']}, {kind}", []).append((batch, row["baseline_value"]))
+        return found
+
+    words = "layers of 576-64-32-10, forward and backward, median of runs"
+    return _panels(rows, lines, words, "batch")
+
+
+def _panels(
+    rows: Sequence[Row],
+    lines: Callable[[Sequence[Row]], dict[str, list[tuple[int, float]]]],
+    words: str,
+    along: str,
+) -> Figure:
+    """A panel for the CPU and one for the GPU, those that are measured."""
+    places = list(dict.fromkeys(row["where"] for row in rows))
+    labels = max((len(lines([row for row in rows if row["where"] == where])) for where in places), default=0)
+    figure = style.new_figure(_WIDTH, 4.2 + 0.1 * labels)
+    grid = figure.subplots(1, len(places), squeeze=False).ravel().tolist()
+    for axes, where in zip(grid, places, strict=True):
+        found = lines([row for row in rows if row["where"] == where])
+        for place, (label, points) in enumerate(found.items()):
+            _line(axes, place, points, label)
+        _finish(axes, sorted({at for points in found.values() for at, _ in points}), where, along)
+    title(figure, "Fused fully connected layers", words, _WIDTH)
+    return figure
+
+
+def _line(axes: Axes, place: int, points: Sequence[tuple[int, float]], label: str) -> None:
+    axes.plot(
+        [at for at, _ in points],
+        [value for _, value in points],
+        color=style.GROUP_COLOURS[place % len(style.GROUP_COLOURS)],
+        marker=style.GROUP_MARKERS[place % len(style.GROUP_MARKERS)],
+        markersize=5.5,
+        linewidth=1.9,
+        label=label,
+    )
+
+
+def _finish(axes: Axes, places: Sequence[int], where: str, along: str) -> None:
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xticks(places, [str(at) for at in places])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(AxisNumbers())
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set(title=where, xlabel=along, ylabel="µs")
+    axes.grid()
+    axes.legend(loc="upper left", fontsize=8)

@@ -1,0 +1,74 @@
+"""The operators beside others: the small version runs, and the recorded rows say what the README says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from experiments.fused_fc.__main__ import main
+from experiments.fused_fc.limits import limits_of
+from experiments.study import copy_recorded
+
+FOLDER = Path(__file__).parents[2] / "experiments" / "fused_fc"
+QUESTIONS = {"bandwidth", "pad", "paper", "layer", "classifier"}
+HOPPER = {"tf32": 494.7, "bf16": 989.4}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("small")
+    done = CliRunner().invoke(main, ["--quick", "--into", str(folder)])
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+def rows_of(folder: Path, where: str) -> list[dict[str, Any]]:
+    path = folder / "result" / f"{where}.json"
+    found: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
+    return found
+
+
+def test_the_small_version_answers_every_question(small: Path) -> None:
+    rows = rows_of(small, "cpu")
+    assert {row["question"] for row in rows} == QUESTIONS
+    assert all(row["value"] > 0 and row["baseline_value"] > 0 for row in rows)
+    assert {path.name for path in (small / "figures").iterdir()} == {"realignment.svg", "layers.svg"}
+
+
+def test_the_gpu_part_is_rejected_where_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    done = CliRunner().invoke(main, ["--only", "gpu", "--into", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "this machine has no GPU" in done.output
+    assert len(done.output.strip().splitlines()) == 1
+
+
+def test_the_tables_follow_from_the_recorded_result(tmp_path: Path) -> None:
+    copy_recorded(FOLDER, tmp_path)
+    done = CliRunner().invoke(main, ["--redraw", "--into", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "README.md").read_text() == (FOLDER / "README.md").read_text()
+
+
+def test_every_question_is_answered_in_the_recorded_result() -> None:
+    assert {row["question"] for row in rows_of(FOLDER, "cpu")} == QUESTIONS
+    assert {row["question"] for row in rows_of(FOLDER, "gpu")} in (set(), QUESTIONS)
+
+
+@pytest.mark.parametrize(
+    ("hardware", "memory", "products"),
+    [
+        ("NVIDIA H200, driver 580.159", 4800.0, HOPPER),
+        ("NVIDIA H100 80GB HBM3, driver 580.159", 3350.0, HOPPER),
+        ("AMD EPYC, 2 cores", None, None),
+    ],
+)
+def test_limits_are_those_of_the_gpu_that_was_measured(
+    hardware: str, memory: float | None, products: dict[str, float] | None
+) -> None:
+    found = limits_of(hardware)
+    assert (found.memory, found.products) == (memory, products) if found else memory is products is None
