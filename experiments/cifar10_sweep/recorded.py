@@ -110,13 +110,15 @@ Sweeps: TypeAlias = Mapping[str, RecordedSweep]
 class Reference:
     """The unpruned grids of a worker count: the sweep that has them by seed.
 
-    `shared` where the workers had to share a GPU. The sweep `further` has some settings with more seeds.
+    `shared` where the workers had to share a GPU, `uniform` where weights began within ±0.05, as in report 7. The sweep
+    `further` has some settings with more seeds.
     """
 
     workers: int
     shared: bool
     sources: Mapping[int, RecordedSweep]
     further: RecordedSweep | None = None
+    uniform: bool = False
 
     def grid(self, seed: int | None = None, over: str | None = None) -> Grid:
         """The grid of a seed, by default the lowest one, over the sweep's own axis unless another is given."""
@@ -130,14 +132,22 @@ class Reference:
 
     @property
     def name(self) -> str:
-        """What tables and figures call it."""
-        return f"{self.workers}, sharing a GPU" if self.shared else f"{self.workers}"
+        """What tables call it."""
+        return f"{self.workers}{self._way}"
 
     @property
     def words(self) -> str:
         """The same in a sentence."""
-        workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
-        return f"{workers} sharing a GPU" if self.shared else workers
+        return f"{self.workers} worker{'' if self.workers == 1 else 's'}{self._way}"
+
+    @property
+    def file_name(self) -> str:
+        """The same as a part of a file's name."""
+        return f"{self.workers}w{'-shared' if self.shared else ''}{'-uniform' if self.uniform else ''}"
+
+    @property
+    def _way(self) -> str:
+        return ", sharing a GPU" if self.shared else ", weights in ±0.05" if self.uniform else ""
 
 
 def read_sweeps(study: Study) -> dict[str, RecordedSweep]:
@@ -160,6 +170,8 @@ def references(sweeps: Sweeps) -> list[Reference]:
 def _references(sweeps: Sweeps) -> Iterator[Reference]:
     if alone := _by_seed(sweeps, "grid-1w", "grids-1w"):
         yield Reference(1, False, alone)
+    if uniform := _by_seed(sweeps, "uniform-1w"):
+        yield Reference(1, False, uniform, uniform=True)
     for count in COUNTS:
         if shared := _by_seed(sweeps, f"shared-{count}w"):
             yield Reference(count, True, shared, sweeps.get("shared-seeds"))

@@ -17,7 +17,7 @@ from sweeper.errors import UsageError
 from sweeper.gangs.machine import local_gpus
 from sweeper.ranking import best_per_group
 
-PARTS = ("grid", "area", "forecast", "seeds", "shared", "shared-seeds", "reuse", "cells", "several")
+PARTS = ("grid", "area", "forecast", "seeds", "shared", "shared-seeds", "reuse", "cells", "uniform", "several")
 _IN_SMALL = ("grid", "forecast", "shared", "shared-seeds", "reuse")  # parts of the small version
 GRID, CELLS = "grid.yaml", "cells.yaml"
 SEEDS = (0, 1, 2, 3, 4)
@@ -47,6 +47,7 @@ def run(study: Study) -> None:
         "shared-seeds": _shared_seeds,
         "reuse": _reuse,
         "cells": _cells,
+        "uniform": _uniform,
         "several": _several,
     }
     for name, part in parts.items():
@@ -100,6 +101,11 @@ def _cells(study: Study) -> None:
     study.sweep(CELLS, ["name=cells-momentum", "trial.momentum=0.9", "trial.weight_decay=0.004"])
 
 
+def _uniform(study: Study) -> None:
+    """The reference from report 7's initial weights."""
+    study.sweep(GRID, ["name=uniform-1w", "trial.initial_weights=uniform"])
+
+
 def _several(study: Study) -> None:
     """The worker counts that have a GPU each on this machine."""
     counts = [count for count in COUNTS if count <= len(local_gpus())]
@@ -132,7 +138,7 @@ def _best_settings(study: Study, name: str) -> list[dict[str, Any]]:
         UsageError: the sweep has not been run, or not to its end.
     """
     missing = UsageError(f"{name}: shared-seeds needs it, and it is not complete", "run the part shared first")
-    if not study.store.exists():
+    if not study.has_sweeps:
         raise missing
     with study.reading() as store:
         sweep = next((one for one in store.sweeps.all() if one.name == name), None)

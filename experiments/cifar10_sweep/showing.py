@@ -50,9 +50,7 @@ def _draw(study: Study, sweeps: Sweeps, published: dict[int, PublishedGrid]) -> 
 
     known = references(sweeps)
     for one in known if published else ():
-        study.figure(
-            f"beside-paper-{one.workers}w{'-shared' if one.shared else ''}", draw_beside(one, published[one.workers])
-        )
+        study.figure(f"beside-paper-{one.file_name}", draw_beside(one, published[one.workers]))
     if known and (threshold := known[0].grid().threshold) is not None:
         study.figure("threshold", draw_by_threshold(known, threshold))
     if (taken := draw_taken(sweeps)) is not None:
