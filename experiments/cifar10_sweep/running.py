@@ -27,6 +27,7 @@ BEST = 10  # settings of a group that get further seeds
 # The small version, over images, and on cores that others may have: its seconds say nothing.
 _SMALL = (
     "trial.model=mlp",
+    "trial.fc=torch",
     "trial.data=digits",
     "trial.images=4096",
     "objective.threshold=1.0",
