@@ -74,12 +74,18 @@ def against(
 
 
 def clocked(work: Callable[[], object]) -> Callable[[], float]:
-    """A function that does `work` twice on the CPU and gives the second time in microseconds, by the clock."""
+    """A function that does `work` on the CPU and gives its time in microseconds: once unclocked, then the best of three.
+
+    Others use a CPU, too, and what they take is not the work's.
+    """
 
     def timed() -> float:
         work()
-        begun = time.perf_counter()
-        work()
-        return (time.perf_counter() - begun) * 1e6
+        times = []
+        for _ in range(3):
+            begun = time.perf_counter()
+            work()
+            times.append(time.perf_counter() - begun)
+        return min(times) * 1e6
 
     return timed

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, NullLocator
 
 from dashboards.figures.drawing import style
-from dashboards.figures.drawing.axis_numbers import AxisNumbers
 from dashboards.figures.drawing.panels import title
+from experiments.doublings import along_doublings, draw_line
 from experiments.exchange_phases.operations import SERVER, Series, worker_counts
 
 _MILLISECONDS = 1000.0
@@ -33,7 +32,8 @@ def draw_operations(series: Sequence[Series]) -> Figure:
     for axes, (phase, words) in zip(grid, _PANELS.items(), strict=True):
         for place, one in enumerate(series):
             found = [row for count in one.counts if (row := one.find(SERVER, count)) and phase in row.seconds]
-            _line(axes, place, [row.workers for row in found], [row.seconds[phase] for row in found], one.name)
+            values = [_MILLISECONDS * row.seconds[phase] for row in found]
+            draw_line(axes, place, [row.workers for row in found], values, one.name)
         _finish(axes, worker_counts(series), words)
     title(figure, _NAME, "operations of the parameter server, mean time of a step on rank 0, median of runs", _WIDTH)
     figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower left", ncols=4)
@@ -50,7 +50,8 @@ def draw_methods(series: Sequence[Series]) -> Figure:
     for axes, one in zip(grid, series, strict=False):
         for place, method in enumerate(methods):
             found = [row for count in one.counts if count > 1 and (row := one.find(method, count))]
-            _line(axes, place, [row.workers for row in found], [row.exchange for row in found], method)
+            values = [_MILLISECONDS * row.exchange for row in found]
+            draw_line(axes, place, [row.workers for row in found], values, method)
         _finish(axes, [count for count in one.counts if count > 1], one.name)
     for unused in grid[len(series) :]:
         unused.remove()
@@ -59,24 +60,6 @@ def draw_methods(series: Sequence[Series]) -> Figure:
     return figure
 
 
-def _line(axes: Axes, place: int, counts: Sequence[int], seconds: Sequence[float], label: str) -> None:
-    axes.plot(
-        counts,
-        [_MILLISECONDS * value for value in seconds],
-        color=style.GROUP_COLOURS[place % len(style.GROUP_COLOURS)],
-        marker=style.GROUP_MARKERS[place % len(style.GROUP_MARKERS)],
-        markersize=5.5,
-        linewidth=1.9,
-        label=label,
-    )
-
-
 def _finish(axes: Axes, counts: Sequence[int], words: str) -> None:
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.set_xticks(counts, [str(count) for count in counts])
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(AxisNumbers())
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.set(title=words, xlabel="workers", ylabel="ms")
-    axes.grid()
+    along_doublings(axes, counts, "workers")
+    axes.set(title=words, ylabel="ms")

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, NullLocator
 
 from dashboards.figures.drawing import style
-from dashboards.figures.drawing.axis_numbers import AxisNumbers
 from dashboards.figures.drawing.panels import title
+from experiments.doublings import along_doublings, draw_line
 from experiments.fused_fc.running import PAD, PAPER
 
 Row = dict[str, Any]
@@ -72,31 +70,9 @@ def _panels(
     for axes, where in zip(grid, places, strict=True):
         found = lines([row for row in rows if row["where"] == where])
         for place, (label, points) in enumerate(found.items()):
-            _line(axes, place, points, label)
-        _finish(axes, sorted({at for points in found.values() for at, _ in points}), where, along)
+            draw_line(axes, place, [at for at, _ in points], [value for _, value in points], label)
+        along_doublings(axes, sorted({at for points in found.values() for at, _ in points}), along)
+        axes.set(title=where, ylabel="µs")
+        axes.legend(loc="upper left", fontsize=8)
     title(figure, "Fused fully connected layers", words, _WIDTH)
     return figure
-
-
-def _line(axes: Axes, place: int, points: Sequence[tuple[int, float]], label: str) -> None:
-    axes.plot(
-        [at for at, _ in points],
-        [value for _, value in points],
-        color=style.GROUP_COLOURS[place % len(style.GROUP_COLOURS)],
-        marker=style.GROUP_MARKERS[place % len(style.GROUP_MARKERS)],
-        markersize=5.5,
-        linewidth=1.9,
-        label=label,
-    )
-
-
-def _finish(axes: Axes, places: Sequence[int], where: str, along: str) -> None:
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.set_xticks(places, [str(at) for at in places])
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(AxisNumbers())
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.set(title=where, xlabel=along, ylabel="µs")
-    axes.grid()
-    axes.legend(loc="upper left", fontsize=8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +15,7 @@ from sweeper.gangs.machine import local_gpus
 PARTS = ("cpu", "gpu")
 BANDWIDTH, PAD, PAPER, LAYER, CLASSIFIER = "bandwidth", "pad", "paper", "layer", "classifier"
 _RUNS = 7
+_RUNS_ON_CPU = 15
 _BATCHES = (16, 64, 128, 512)
 
 
@@ -24,7 +26,8 @@ def run(study: Study) -> None:
         UsageError: the part `gpu` is asked for by name, and there is no GPU.
     """
     if study.wants("cpu") and not study.measured("cpu"):
-        study.record("cpu", list(on_cpu(quick=study.quick)))
+        with _one_core():
+            study.record("cpu", list(on_cpu(quick=study.quick)))
     on_a_gpu = bool(local_gpus()) and not study.quick
     if study.wants("gpu") and not on_a_gpu and not study.wants("cpu"):
         raise UsageError("--only gpu: this machine has no GPU", "run this part on a machine with one, or --only cpu")
@@ -32,11 +35,24 @@ def run(study: Study) -> None:
         study.record("gpu", list(on_gpu()))
 
 
+@contextmanager
+def _one_core() -> Iterator[None]:
+    """torch computes on one core within: of several, each would wait for the one that somebody else uses."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def on_cpu(*, quick: bool) -> Iterator[dict[str, Any]]:
-    """Rows of all questions, over matrices beyond the caches and layers of the paper's network."""
+    """Rows of all questions on one core, over matrices in and beyond the caches and layers of the paper's network."""
     from benchmarks.cuda_ext import dense, realignment
 
-    n = 3 if quick else _RUNS
+    n = 3 if quick else _RUNS_ON_CPU
     for rows, cols in ((512, 256),) if quick else ((16384, 2048), (2048, 16384), (1 << 18, 64)):
         yield from _rows(BANDWIDTH, "float32", (rows, cols), realignment.large_on_cpu(rows, cols, n))
     for side in (128,) if quick else (512, 1024, 2048, 4096):

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, NullLocator
 
 from dashboards.figures.drawing import style
 from dashboards.figures.drawing.axis_numbers import AxisNumbers
 from dashboards.figures.drawing.panels import title
+from experiments.doublings import along_doublings
 from experiments.single_neuron.curves import Curve
 from experiments.single_neuron.measures import AVERAGED_WINDOWS, STEPS_A_WINDOW, Measures, running_mean
 from sweeper.ranking.confidence import interval
@@ -72,7 +72,7 @@ def draw_claim(seeds: Mapping[int, Sequence[Measures]]) -> Figure:
     of_images = {workers: [at and workers * at for at in some] for workers, some in of_steps.items()}
     _draw_means(speed, of_steps, "steps of each worker", 0)
     _draw_means(speed, of_images, "images of all workers", 1)
-    speed.set(title="until the mean loss of 500 steps is 0.06", ylabel="steps, images", yscale="log")
+    speed.set(title="until the mean loss of 500 steps is 0.06", ylabel="steps, images")
     of_noise = {workers: [one.noise for one in some] for workers, some in seeds.items()}
     _draw_means(noise, of_noise, "noise in the last 2,000 steps", 2)
     first = [value for value in of_noise.get(1, ()) if value is not None]
@@ -84,7 +84,8 @@ def draw_claim(seeds: Mapping[int, Sequence[Measures]]) -> Figure:
     noise.set(title="noise of the loss", ylabel="standard deviation")
     noise.set_ylim(bottom=0.0)
     for axes in (speed, noise):
-        _finish(axes, list(seeds))
+        along_doublings(axes, list(seeds), "workers", logarithmic=axes is speed)
+        axes.legend(loc="best")
     count = max(len(some) for some in seeds.values())
     title(figure, "Single neuron", f"gradients averaged: mean and 95 % interval over {count} seeds", _WIDTH)
     return figure
@@ -107,14 +108,3 @@ def _draw_means(axes: Axes, values: Mapping[int, Sequence[float | None]], label:
         capsize=3,
         label=label,
     )
-
-
-def _finish(axes: Axes, counts: Sequence[int]) -> None:
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(counts, [str(count) for count in counts])
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(AxisNumbers())
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel("workers")
-    axes.grid()
-    axes.legend(loc="best")

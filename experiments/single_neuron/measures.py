@@ -38,7 +38,8 @@ def measure(losses: Losses) -> Measures:
 def in_windows(losses: Losses) -> Losses:
     """Losses of single steps [steps] as means over 20 steps each [windows]; what is left at the end is cut off."""
     whole = len(losses) // STEPS_A_WINDOW * STEPS_A_WINDOW
-    return losses[:whole].reshape(-1, STEPS_A_WINDOW).mean(axis=1)
+    means: Losses = losses[:whole].reshape(-1, STEPS_A_WINDOW).mean(axis=1)
+    return means
 
 
 def running_mean(losses: Losses) -> Losses:

@@ -71,4 +71,4 @@ def test_limits_are_those_of_the_gpu_that_was_measured(
     hardware: str, memory: float | None, products: dict[str, float] | None
 ) -> None:
     found = limits_of(hardware)
-    assert (found.memory, found.products) == (memory, products) if found else memory is products is None
+    assert (found and found.memory, found and found.products) == (memory, products)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +69,7 @@ def test_the_tables_follow_from_the_recorded_result(recorded: Path) -> None:
 
 
 def test_the_loss_is_less_noisy_with_each_doubling_of_the_workers(seeds: Mapping[int, list[Measures]]) -> None:
-    for fewer, more in zip(WORKERS, WORKERS[1:], strict=False):
+    for fewer, more in pairwise(WORKERS):
         ratios = [b.noise / a.noise for a, b in zip(seeds[fewer], seeds[more], strict=True) if a.noise and b.noise]
         found = interval(ratios)
         assert len(ratios) == 20
