@@ -42,7 +42,9 @@ def main() -> int:
     bind(rank, int(size))  # a gang sits on one host
     places = {"LOCAL_RANK": _first(_LOCAL, str(rank)), "LOCAL_WORLD_SIZE": _first(_LOCAL_SIZE, size)}
     words = json.loads(os.environ.pop(COMMAND_VARIABLE))
-    environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": size, **places}
+    # `python` is the one that runs us. Open MPI's mpiexec puts its own folder, which may have another, before it.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    environment = {**os.environ, "PATH": path, "RANK": str(rank), "WORLD_SIZE": size, **places}
     try:
         # What connects a rank with mpiexec is inherited, so that the program may use MPI.
         program = subprocess.Popen(

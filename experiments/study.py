@@ -37,7 +37,7 @@ _TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 # What says where a sweep ran, which a recorded result does not tell.
 _FORGOTTEN = (
     "UPDATE gang SET hosts = '[\"host\"]', pids = '[]'",
-    "UPDATE attempt SET log = '', traceback = ''",
+    "UPDATE attempt SET log = '', traceback = '', effective = json_remove(effective, '$.device_uuid')",
     "DELETE FROM scheduler",
 )
 

@@ -26,6 +26,8 @@ _LONGEST = (
     "repeats=3",
 )
 _QUICK = ("trial.model=mlp", "trial.data=digits", "trial.images=4096", "resources.gpus_per_worker=0")
+_FEW = [{"workers": workers, "batch_size": 64, "learning_rate": 0.1} for workers in (1, 2)]
+_QUICK_PUBLISHED = (*_QUICK, "trial.evaluate_every=1024", f"space.points={json.dumps(_FEW)}")
 _QUICK_RECIPE = (
     *_QUICK,
     "trial.augmentation={flip: true, shift: 1}",
@@ -39,8 +41,7 @@ _QUICK_RECIPE = (
 def run(study: Study) -> None:
     """Run the parts that are asked for."""
     if study.wants("published"):
-        two = "space.points=[{workers: 1, batch_size: 64, learning_rate: 0.1}, {workers: 2, batch_size: 64, learning_rate: 0.1}]"
-        study.sweep("published.yaml", oversubscribe=True, quick=(*_QUICK, "trial.evaluate_every=1024", two))
+        study.sweep("published.yaml", oversubscribe=True, quick=_QUICK_PUBLISHED)
     if study.wants("ours") and not study.quick:
         _ours(study)
     if study.wants("recipe"):

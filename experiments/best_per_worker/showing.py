@@ -2,8 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from statistics import fmean
+
+from dashboards.figures.words.numbers import measure
+from experiments.best_per_worker.recorded import GOAL, PRICE, PUBLISHED, Run, mean_accuracy, read_runs
 from experiments.study import Study
+from sweeper.ranking.confidence import interval as interval_of
+
+_SWEEPS = ("published", "ours")
 
 
 def show(study: Study) -> None:
-    """Make all of them."""
+    """Make all of them from what is recorded."""
+    runs = read_runs(study)
+    study.table("winners", *_winners(runs))
+    for name in ("recipe", "longest"):
+        if runs.get(name):
+            study.table(name, *_seeds(runs[name]))
+    _draw(study, runs)
+
+
+def _winners(runs: dict[str, list[Run]]) -> tuple[list[str], list[list[object]]]:
+    header = ["setting of", "workers", "batch/rate", "shared a GPU", "end", "area, loss x s", "seconds", "cost, $"]
+    header += ["accuracy at the end", "highest", "the paper's"]
+    return header, [_winner(name, run) for name in _SWEEPS for run in runs.get(name, ())]
+
+
+def _winner(name: str, run: Run) -> list[object]:
+    trial = run.trial
+    setting = f"{trial.parameters['batch_size']}/{trial.parameters['learning_rate']:g}"
+    seconds = trial.seconds or 0.0
+    area = "–" if trial.area_seconds is None else measure(trial.area_seconds)
+    cost = f"{seconds * trial.workers * PRICE / 3600:.4f}"
+    accuracy, took = PUBLISHED.get(trial.workers, (None, 0.0))
+    paper = "–" if accuracy is None or name != "published" else f"{_percent(accuracy)} in {took:g} s"
+    whose = {"published": "the paper", "ours": "our grid"}[name]
+    highest = run.best and f"{_percent(run.best.accuracy)} at {run.best.seconds:.1f} s"
+    shared = "yes" if trial.oversubscribed else "no"
+    end = trial.state.value if trial.state.value == "completed" else f"{trial.state.value} at step {trial.steps:,}"
+    row = [whose, trial.workers, setting, shared, end, area, f"{seconds:.2f}", cost]
+    return [*row, _percent(run.last), highest or "–", paper]
+
+
+def _seeds(runs: Sequence[Run]) -> tuple[list[str], list[list[object]]]:
+    header = ["seed", "images", "seconds", "accuracy", f"first evaluation of {_percent(GOAL)}, s"]
+    rows = [[run.seed, f"{run.trial.images:,}", f"{run.trial.seconds:.2f}", *_reached(run)] for run in runs]
+    seconds, accuracies = [run.trial.seconds or 0.0 for run in runs], [run.last or 0.0 for run in runs]
+    first = next((at for at, accuracy in mean_accuracy(runs) if accuracy >= GOAL), None)
+    mean = ["mean, 95 % interval", "", _interval(seconds, 1.0, " s"), _interval(accuracies, 100.0, " %")]
+    return header, [*rows, [*mean, "–" if first is None else f"{first:.2f} (of the mean)"]]
+
+
+def _reached(run: Run) -> list[str]:
+    at = run.first_at(GOAL)
+    return [_percent(run.last), "–" if at is None else f"{at:.2f}"]
+
+
+def _interval(values: Sequence[float], factor: float, unit: str) -> str:
+    middle, interval = fmean(values), interval_of(values)
+    around = f" ({factor * interval[0]:.2f} to {factor * interval[1]:.2f})" if interval else ""
+    return f"{factor * middle:.2f}{unit}{around}"
+
+
+def _percent(accuracy: float | None) -> str:
+    return "–" if accuracy is None else f"{100 * accuracy:.2f} %"
+
+
+def _draw(study: Study, runs: dict[str, list[Run]]) -> None:
+    from dashboards.plot import draw_figure
+    from experiments.best_per_worker.drawing import draw_accuracies
+
+    with study.reading() as store:
+        for name in _SWEEPS:
+            if any(run.evaluations for run in runs.get(name, ())):
+                for kind, figure in (("loss", "curves"), ("accuracy", "accuracy")):
+                    drawn = draw_figure(store, name, figure, over="seconds", oversubscribed=True)
+                    study.figure(f"{name}-{kind}", drawn)
+    study.figure("accuracy-over-time", draw_accuracies(runs))

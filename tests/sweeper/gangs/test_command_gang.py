@@ -20,6 +20,7 @@ from engine.protocol import Ended, Event, Failed, Point, Ready, Started
 from engine.shared_memory import mapped_segments
 from sweeper.gangs.base import Job
 from sweeper.gangs.command_gang import CommandGang
+from sweeper.gangs.launcher import VARIABLE, find_launcher
 from tests.processes import eventually, processes_with
 
 TAG = "SWEEPER_TEST_TAG"
@@ -177,6 +178,20 @@ def test_the_end_of_a_trial_tells_of_reports_that_could_not_be_read(tmp_path: Pa
     assert f"1 report could not be read, {cut!r}" in failed.reason
 
 
+def test_python_is_ours_whatever_folder_mpiexec_puts_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Open MPI's mpiexec puts its own folder there, in which there may be another Python."""
+    other = tmp_path / "bin"
+    other.mkdir()
+    (other / "python").write_text("#!/bin/sh\nexit 3\n")
+    mpiexec = tmp_path / "mpiexec"
+    mpiexec.write_text(f'#!/bin/sh\nPATH={other}:$PATH exec {find_launcher().mpiexec} "$@"\n')
+    for program in (other / "python", mpiexec):
+        program.chmod(0o755)
+    monkeypatch.setenv(VARIABLE, str(mpiexec))
+    found = f"import sys, sweeper; sweeper.report(loss=float(sys.executable == {sys.executable!r}))"
+    assert [point.loss for point in points(run(job(tmp_path, found, 1)))] == [1.0]
+
+
 def test_a_folder_with_modules_of_our_names_and_words_that_mpiexec_knows(tmp_path: Path) -> None:
     for name in ("engine", "rank", "cores"):
         (tmp_path / f"{name}.py").write_text("raise ImportError('not this one')\n")
@@ -321,6 +336,7 @@ def test_nothing_outlives_a_supervisor_or_an_mpiexec_that_is_killed(whom: str, t
     script = f"""
         from sweeper.gangs.base import Job
         from sweeper.gangs.command_gang import CommandGang
+from sweeper.gangs.launcher import VARIABLE, find_launcher
         given = Job(**{vars(given)!r})
         gang = CommandGang(given)
         for happened in gang.run(given):

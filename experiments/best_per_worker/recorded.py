@@ -1,0 +1,60 @@
+"""The recorded runs: each trial with its accuracies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from experiments.study import Study
+from sweeper.store import EvaluationRecord, TrialRecord
+
+GOAL = 0.818  # the paper's accuracy with one worker
+PRICE = 2.5  # dollars for an hour of a GPU, as the specs have it
+# The paper's section 6: accuracy and seconds by worker count, on K80s with a host each.
+PUBLISHED = {1: (0.818, 260.0), 2: (0.7715, 138.44), 4: (0.71, 84.2)}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A trial and its evaluations, in the order of its steps."""
+
+    trial: TrialRecord
+    evaluations: Sequence[EvaluationRecord]
+
+    @property
+    def seed(self) -> int:
+        """The seed that it was trained with."""
+        return int(self.trial.config["seed"])
+
+    @property
+    def last(self) -> float | None:
+        """The accuracy at its end."""
+        return self.evaluations[-1].accuracy if self.evaluations else None
+
+    @property
+    def best(self) -> EvaluationRecord | None:
+        """The evaluation with the highest accuracy, the first of those."""
+        return max(self.evaluations, key=lambda one: one.accuracy, default=None)
+
+    def first_at(self, accuracy: float) -> float | None:
+        """Seconds of training at the first evaluation that reaches an accuracy; None where none does."""
+        return next((one.seconds for one in self.evaluations if one.accuracy >= accuracy), None)
+
+
+def read_runs(study: Study) -> dict[str, list[Run]]:
+    """The runs of each recorded sweep that have ended, by the sweep's name, in the order of the plan."""
+    with study.reading() as store:
+        found: dict[str, list[Run]] = {}
+        for sweep in store.sweeps.all():
+            evaluations = store.attempts.evaluations_by_trial(sweep.id)
+            trials = [trial for trial in store.trials.of(sweep.id) if trial.state.ended]
+            found[sweep.name] = [Run(trial, evaluations.get(trial.id, ())) for trial in trials]
+        return found
+
+
+def mean_accuracy(runs: Sequence[Run]) -> list[tuple[float, float]]:
+    """Mean seconds and mean accuracy over runs of one length, evaluation by evaluation."""
+    return [
+        (sum(one.seconds for one in ones) / len(ones), sum(one.accuracy for one in ones) / len(ones))
+        for ones in zip(*(run.evaluations for run in runs), strict=True)
+    ]
