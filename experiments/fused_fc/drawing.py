@@ -65,7 +65,7 @@ def _panels(
     """A panel for the CPU and one for the GPU, those that are measured."""
     places = list(dict.fromkeys(row["where"] for row in rows))
     labels = max((len(lines([row for row in rows if row["where"] == where])) for where in places), default=0)
-    figure = style.new_figure(_WIDTH, 4.2 + 0.1 * labels)
+    figure = style.new_figure(_WIDTH, 3.9 + 0.2 * labels)
     grid = figure.subplots(1, len(places), squeeze=False).ravel().tolist()
     for axes, where in zip(grid, places, strict=True):
         found = lines([row for row in rows if row["where"] == where])
@@ -73,6 +73,6 @@ def _panels(
             draw_line(axes, place, [at for at, _ in points], [value for _, value in points], label)
         along_doublings(axes, sorted({at for points in found.values() for at, _ in points}), along)
         axes.set(title=where, ylabel="µs")
-        axes.legend(loc="upper left", fontsize=8)
+        axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.16))
     title(figure, "Fused fully connected layers", words, _WIDTH)
     return figure
