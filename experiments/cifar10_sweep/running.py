@@ -29,12 +29,12 @@ _SMALL = (
     "trial.model=mlp",
     "trial.fc=torch",
     "trial.data=digits",
-    "trial.images=4096",
-    "objective.threshold=1.0",
+    "trial.images=2048",
+    "objective.threshold=2.0",
     "objective.over=images",
     "resources.gpus_per_worker=0",
 )
-_SMALL_GRID = (*_SMALL, "space.learning_rate=[0.1, 0.5]", "space.batch_size=[32, 128]")
+_SMALL_GRID = (*_SMALL, "space.learning_rate=[0.1, 0.5]", "space.batch_size=[32, 64]")
 
 
 def run(study: Study) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from experiments.cifar10_sweep import tables
 from experiments.cifar10_sweep.published import PLACE, PublishedGrid, published_grids
 from experiments.cifar10_sweep.recorded import Sweeps, read_sweeps, references
 from experiments.study import Study
+from sweeper.store.records import AttemptRecord
 
 
 def show(study: Study) -> None:
@@ -36,10 +39,16 @@ def show(study: Study) -> None:
 
 
 def _devices(study: Study, sweeps: Sweeps) -> dict[str, str]:
-    """The name of the device that each sweep's first trial ran on."""
+    """What each sweep ran on, as in "2 × NVIDIA H200"."""
     with study.reading() as store:
-        first = {name: store.attempts.of(sweep.spans[0].trial_id)[0] for name, sweep in sweeps.items() if sweep.spans}
-    return {name: str(one.effective.get("device_name", "–")) for name, one in first.items()}
+        return {name: _device([store.attempts.of(one.id) for one in sweep.trials]) for name, sweep in sweeps.items()}
+
+
+def _device(attempts: Sequence[Sequence[AttemptRecord]]) -> str:
+    known = [one.effective for of_trial in attempts for one in of_trial if "device_name" in one.effective]
+    names = sorted({str(one["device_name"]) for one in known})
+    devices = {one["device_uuid"] for one in known if one.get("device_uuid")}
+    return f"{max(1, len(devices))} × {', '.join(names)}" if names else "–"
 
 
 def _draw(study: Study, sweeps: Sweeps, published: dict[int, PublishedGrid]) -> None:
