@@ -20,9 +20,7 @@ SETTINGS = [
 ]
 
 
-def arguments(
-    n: int, size: tuple[int, int, int], device: str, dtype: torch.dtype = torch.float32
-) -> tuple[Tensor, ...]:
+def arguments(n: int, size: tuple[int, int, int], device: str, dtype: torch.dtype = torch.float32) -> list[Tensor]:
     channels, height, width = size
     positions = torch.arange(7, 7 + n, device=device) * 12_345_678_901
     start = torch.tensor(-(2**62) + 12345, device=device)
