@@ -72,7 +72,7 @@ def sweeps(recorded: Path) -> Sweeps:
 
 class TestSmallVersion:
     def test_runs_its_parts_to_their_ends(self, small: Path) -> None:
-        names = ["grid-1w", "forecast-1w-seed0", "shared-2w", "shared-seeds", "reuse-shared"]
+        names = ["grid-1w", "shared-2w", "shared-seeds", "reuse-shared"]
         assert list(read_sweeps(study_of(small))) == names
 
     def test_gives_the_best_settings_further_seeds(self, small: Path) -> None:
@@ -84,7 +84,7 @@ class TestSmallVersion:
 
     def test_compares_what_was_pruned_with_the_grid(self, small: Path) -> None:
         found = {(one.sweep, one.workers): one for one in regrets(read_sweeps(study_of(small)))}
-        assert found.keys() == {("forecast-1w-seed0", 1), ("reuse-shared", 1), ("reuse-shared", 2)}
+        assert found.keys() == {("reuse-shared", 1), ("reuse-shared", 2)}
         assert all(one.percent == 0 for one in found.values())
 
     def test_writes_tables_and_figures(self, small: Path) -> None:
