@@ -74,7 +74,7 @@ def against(
 
 
 def clocked(work: Callable[[], object]) -> Callable[[], float]:
-    """A function that does `work` on the CPU and gives its microseconds: once off the clock, then the best of three.
+    """A function that does `work` on the CPU and gives its microseconds: once unclocked, then the best of three.
 
     Others use a CPU, too, and what they take is not the work's.
     """

@@ -89,7 +89,7 @@ def _train(study: Study, place: Place) -> None:
     if not place.gpus:
         study.sweep("training.yaml", (f"name={name}", "trial.device=cpu"), oversubscribe=True, quick=_QUICK)
         return
-    on_gpus = ("resources.gpus_per_worker=1", "trial.device=cuda", "trial.steps=50", "repeats=1")
+    on_gpus = ("resources.gpus_per_worker=1", "trial.device=cuda", "trial.steps=50")
     study.sweep("training.yaml", (f"name={name}", *on_gpus), oversubscribe=True)
     alone = [workers for workers in WORKERS[1:] if workers <= place.gpus]
     if alone:

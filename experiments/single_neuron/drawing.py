@@ -70,6 +70,7 @@ def draw_claim(seeds: Mapping[int, Sequence[Measures]]) -> Figure:
     speed, noise = figure.subplots(1, 2)
     of_steps = {workers: [one.fast for one in some] for workers, some in seeds.items()}
     of_images = {workers: [at and workers * at for at in some] for workers, some in of_steps.items()}
+    reached = any(one is not None for some in of_steps.values() for one in some)
     _draw_means(speed, of_steps, "steps of each worker", 0)
     _draw_means(speed, of_images, "images of all workers", 1)
     speed.set(title="until the mean loss of 500 steps is 0.06", ylabel="steps, images")
@@ -84,7 +85,7 @@ def draw_claim(seeds: Mapping[int, Sequence[Measures]]) -> Figure:
     noise.set(title="noise of the loss", ylabel="standard deviation")
     noise.set_ylim(bottom=0.0)
     for axes in (speed, noise):
-        along_doublings(axes, list(seeds), "workers", logarithmic=axes is speed)
+        along_doublings(axes, list(seeds), "workers", logarithmic=axes is speed and reached)
         axes.legend(loc="best")
     count = max(len(some) for some in seeds.values())
     title(figure, "Single neuron", f"gradients averaged: mean and 95 % interval over {count} seeds", _WIDTH)
