@@ -34,11 +34,15 @@ if TYPE_CHECKING:
 
 STORE = "sweeps.db"
 _TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-# What says where a sweep ran, which a recorded result does not tell.
+# A recorded result does not tell on which host a sweep ran, and its devices have numbers.
 _FORGOTTEN = (
     "UPDATE gang SET hosts = '[\"host\"]', pids = '[]'",
-    "UPDATE attempt SET log = '', traceback = '', effective = json_remove(effective, '$.device_uuid')",
+    "UPDATE attempt SET log = '', traceback = ''",
     "DELETE FROM scheduler",
+)
+_DEVICES = "SELECT DISTINCT effective ->> 'device_uuid' FROM attempt WHERE effective ->> 'device_uuid' <> ''"
+_NUMBERED = (
+    "UPDATE attempt SET effective = json_set(effective, '$.device_uuid', ?) WHERE effective ->> 'device_uuid' = ?"
 )
 
 
@@ -104,7 +108,7 @@ class Study:
             yield store
 
     def pack(self) -> None:
-        """Keep the store as the recorded result, without the names of hosts and paths."""
+        """Keep the store as the recorded result, without the names of hosts, devices and paths."""
         if not self.store.exists():
             return
         with tempfile.TemporaryDirectory() as folder:
@@ -114,6 +118,8 @@ class Study:
             with closing(sqlite3.connect(copy)) as copied:
                 for statement in _FORGOTTEN:
                     copied.execute(statement)
+                devices = copied.execute(_DEVICES).fetchall()
+                copied.executemany(_NUMBERED, [(f"device {number}", uuid) for number, (uuid,) in enumerate(devices)])
                 copied.commit()
                 copied.execute("VACUUM")
             packed = lzma.compress(copy.read_bytes(), preset=9 | lzma.PRESET_EXTREME)
