@@ -16,7 +16,8 @@ class Job:
     """One attempt at a trial, as plain values that travel as JSON; `checkpoints` is the folder for them, or empty.
 
     `config` is a TrainingConfig or a CommandConfig. `limit_s` bounds the whole attempt
-    from its start, `stall_s` the time between two events of it. `granted` are the cores and GPUs of an oversubscribed
+    from its start, `stall_s` the time between two events of it. `log_here` is where the gang's own host keeps the log
+    that is to become `log`, if that is on another one. `granted` are the cores and GPUs of an oversubscribed
     gang, fewer than its ranks ask for. The executor fills in `cores`, to which ranks are bound, each to its share, and
     `gpus`, the names of those that they see (None: all that are visible).
     """
@@ -31,6 +32,7 @@ class Job:
     checkpoints: str = ""
     limit_s: float | None = None
     stall_s: float | None = None
+    log_here: str = ""
     granted: tuple[int, int] | None = None
     cores: tuple[int, ...] = ()
     gpus: tuple[str, ...] | None = None

@@ -16,13 +16,13 @@ from engine.protocol import Ended, Evaluated, Failed, Point, Ready, Started
 from sweeper.errors import LaunchError, LostTrialError, NotFoundError, StoreError
 from sweeper.gangs.base import Executor, JobEvent
 from sweeper.gangs.process_identity import is_gone, this_machine, this_process
-from sweeper.gangs.seats import Capacity
+from sweeper.gangs.seats import Capacity, Shape
 from sweeper.guides import Guide
 from sweeper.guides.base import Enough
 from sweeper.paths import checkpoints_folder, gang_log
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
-from sweeper.scheduling.admission import Admission, LaunchFailures, Shape, shape_of
+from sweeper.scheduling.admission import Admission, LaunchFailures, shape_of
 from sweeper.scheduling.observer import Observer
 from sweeper.scheduling.queue import Queue
 from sweeper.scheduling.running_trial import (

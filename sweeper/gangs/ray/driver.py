@@ -19,15 +19,16 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 from engine.errors import ClearError
 from sweeper.errors import LaunchError
-from sweeper.gangs.ray.actor import GangActor
-from sweeper.gangs.seats import Seats
+from sweeper.gangs.ray.actor import GangActor, HostActor
+from sweeper.gangs.ray.heartbeat import Heartbeat
+from sweeper.gangs.seats import Capacity, Seats, seats_of
 
 logger = logging.getLogger(__name__)
 
@@ -88,46 +89,65 @@ class Gangs:
         self._ray = ray
         self._groups: dict[str, Any] = {}
         self._actors: dict[str, Any] = {}
+        self._peers: dict[str, list[Any]] = {}
+        self._watched: dict[str, FarGang] = {}
 
     def capacity(self) -> Iterator[list[tuple[int, int]]]:
         """The cores and GPUs of each living node."""
-        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        yield [(int(node.get("CPU", 0)), int(node.get("GPU", 0))) for node in nodes]
+        yield [(seats.cpus, seats.gpus) for seats in self._capacity().hosts]
 
-    def open(self, name: str, job: dict[str, Any], need: list[int], environment: dict[str, str]) -> Iterator[str]:
-        """Start a gang; "waiting" every `ROOM_S` for as long as others have its seats, then "open"."""
-        seats = Seats(*need)
-        bundle = {"CPU": seats.cpus, **({"GPU": seats.gpus} if seats.gpus else {})}
-        # One bundle: all ranks of a gang sit on one host.
-        group = self._groups[name] = self._ray.util.placement_group([bundle], strategy="STRICT_PACK")
+    def _capacity(self) -> Capacity:
+        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        return Capacity(tuple(Seats(int(node.get("CPU", 0)), int(node.get("GPU", 0))) for node in nodes))
+
+    def open(
+        self, name: str, job: dict[str, Any], need: list[int], environment: dict[str, str], far: bool
+    ) -> Iterator[str]:
+        """Start a gang; "waiting" every `ROOM_S` for as long as others have its seats, then "open".
+
+        A gang that is `far` may sit on other hosts than this one: its log is fetched, and it must answer.
+        """
+        shape = job["workers"], job["cpus_per_worker"], job["gpus_per_worker"]
+        shares = [] if job["granted"] else self._capacity().shares(shape)
+        seats = [seats_of(ranks, *shape[1:]) for ranks in shares] if shares[1:] else [Seats(*need)]
+        group = self._groups[name] = self._group(seats)
         try:
             while not group.wait(ROOM_S):
                 if name not in self._groups:
                     raise LaunchError("the gang was closed while it waited for seats")
                 yield "waiting"
-            self._actors[name] = self._actor(group, seats, environment)
-            self._started(self._actors[name], job)
+            self._actors[name] = self._actor(GangActor, group, seats, 0, environment)
+            self._peers[name] = [self._actor(HostActor, group, seats, n, environment) for n in range(1, len(seats))]
+            self._started(self._actors[name], job, shares, self._peers[name], far)
+            if far:
+                self._watched[name] = FarGang(self._ray, self._actors[name], job["log"])
         except BaseException:
             self._free(name)
             raise
         yield "open"
 
-    def _actor(self, group: Any, seats: Seats, environment: dict[str, str]) -> Any:
+    def _group(self, seats: Sequence[Seats]) -> Any:
+        """A placement group with a bundle a host, so that each host's ranks sit together."""
+        bundles = [{"CPU": one.cpus, **({"GPU": one.gpus} if one.gpus else {})} for one in seats]
+        strategy = "STRICT_SPREAD" if bundles[1:] else "STRICT_PACK"
+        return self._ray.util.placement_group(bundles, strategy=strategy)
+
+    def _actor(self, kind: type, group: Any, seats: Sequence[Seats], bundle: int, environment: dict[str, str]) -> Any:
         strategy = self._ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(
-            placement_group=group, placement_group_bundle_index=0
+            placement_group=group, placement_group_bundle_index=bundle
         )
         options = {
-            "num_cpus": seats.cpus,
-            "num_gpus": seats.gpus,
-            "max_concurrency": 4,  # a stop and a close come while a run is going on
+            "num_cpus": seats[bundle].cpus,
+            "num_gpus": seats[bundle].gpus,
+            "max_concurrency": 6,  # a stop, a close and a question come while a run is going on
             "max_restarts": 0,
             "scheduling_strategy": strategy,
         }
-        return self._ray.remote(GangActor).options(**options).remote(environment)
+        return self._ray.remote(kind).options(**options).remote(environment)
 
-    def _started(self, actor: Any, job: dict[str, Any]) -> None:
+    def _started(self, actor: Any, job: dict[str, Any], shares: list[int], peers: list[Any], far: bool) -> None:
         try:
-            self._ray.get(actor.open.remote(job), timeout=ACTOR_S)
+            self._ray.get(actor.open.remote(job, shares, peers, far=far), timeout=ACTOR_S)
         except self._ray.exceptions.RayTaskError as error:
             raise (error.cause if isinstance(error.cause, ClearError) else LaunchError(str(error.cause))) from None
         except self._ray.exceptions.GetTimeoutError:
@@ -146,7 +166,11 @@ class Gangs:
         except self._ray.exceptions.RayTaskError as error:
             raise LaunchError(str(error.cause)) from None
         except self._ray.exceptions.RayError as error:
-            raise LaunchError(_gone(error)) from None
+            watched = self._watched.get(name)
+            raise LaunchError((watched and watched.lost) or _gone(error)) from None
+        finally:
+            if name in self._watched:
+                self._watched[name].fetch_log()
 
     def alive(self, name: str) -> Iterator[bool]:
         """Whether actor and MPI job can serve another job."""
@@ -165,14 +189,57 @@ class Gangs:
         if actor := self._actors.get(name):
             with suppress(self._ray.exceptions.RayError):
                 self._ray.get(actor.close.remote(), timeout=CLOSE_S)
+            with suppress(self._ray.exceptions.RayError):
+                ending = [peer.end_share.remote() for peer in self._peers.get(name, [])]
+                self._ray.get(ending, timeout=CLOSE_S)
         self._free(name)
         yield None
 
     def _free(self, name: str) -> None:
-        if actor := self._actors.pop(name, None):
+        if watched := self._watched.pop(name, None):
+            watched.end()
+        for actor in [*self._peers.pop(name, []), *([self._actors.pop(name)] if name in self._actors else [])]:
             self._ray.kill(actor)
         if group := self._groups.pop(name, None):
             self._ray.util.remove_placement_group(group)
+
+
+class FarGang:
+    """The watch over a gang on other hosts: brings its log here, and gives it up where it does not answer.
+
+    `lost` says why it was given up, in words.
+    """
+
+    def __init__(self, ray: Any, actor: Any, log: str) -> None:
+        self._ray, self._actor, self._log, self.lost = ray, actor, Path(log), ""
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        self._writing = threading.Lock()
+        address = ray.get(actor.address.remote(), timeout=CLOSE_S)
+        self._heartbeat = Heartbeat(ray, {address: actor}, self._lose, self._write)
+
+    def fetch_log(self) -> None:
+        """Bring the rest of the log here."""
+        with suppress(self._ray.exceptions.RayError):
+            while piece := self._ray.get(self._actor.answer.remote(), timeout=CLOSE_S):
+                self._write(piece)
+
+    def end(self) -> None:
+        """Watch no more; what is there of the log is here, unless the host is lost."""
+        self._heartbeat.end()
+        if not self.lost:
+            self.fetch_log()
+            with suppress(self._ray.exceptions.RayError):
+                self._ray.get(self._actor.remove_log.remote(), timeout=CLOSE_S)
+
+    def _write(self, piece: bytes) -> None:
+        if piece:
+            with self._writing, self._log.open("ab") as log:
+                log.write(piece)
+
+    def _lose(self, reason: str) -> None:
+        """Whoever waits for the gang learns of it when its actor is declared dead."""
+        self.lost = reason
+        self._ray.kill(self._actor)
 
 
 def _gone(error: Exception) -> str:

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 _REACH_S = 10.0
 _ANSWER_S = 30.0  # to what Ray can answer at once
 _OPEN_S = 90.0  # between two words of a gang that opens: a wait for seats says so every 10 s, a start ends within 60 s
-_CLOSE_S = 30.0  # twice 10 s in the driver, and some more
+_CLOSE_S = 60.0  # several times 10 s in the driver, where hosts are lost
 
 
 class RayExecutor(StreamingExecutor):
@@ -59,7 +59,7 @@ class RayExecutor(StreamingExecutor):
 
     def open_gang(self, job: Job) -> GangHandle:
         """A gang in a placement group of its own."""
-        return _RayGang(self._driver, job)
+        return _RayGang(self._driver, job, far=self._is_cluster)
 
     def close(self) -> None:
         """End all gangs, then our connection, then Ray itself where it is ours; a dead Ray delays this and no more."""
@@ -70,16 +70,16 @@ class RayExecutor(StreamingExecutor):
 class _RayGang:
     """The near end of a gang."""
 
-    def __init__(self, driver: DriverProcess, job: Job) -> None:
+    def __init__(self, driver: DriverProcess, job: Job, *, far: bool) -> None:
         self._driver, self._name = driver, uuid.uuid4().hex
         self._closing, self._closed = threading.Lock(), False
         need, told = job.need, False
         seats = [need.cpus, need.gpus]
         try:
-            for word in driver.stream("open", self._name, asdict(job), seats, _own_settings(), limit_s=_OPEN_S):
+            for word in driver.stream("open", self._name, asdict(job), seats, _own_settings(), far, limit_s=_OPEN_S):
                 if word == "waiting" and not told:
                     told = True
-                    logger.warning("trial %s waits for %d CPUs and %d GPUs on one host of Ray", job.trial_id, *seats)
+                    logger.warning("trial %s waits for %d CPUs and %d GPUs of Ray", job.trial_id, *seats)
         except BaseException:
             self.close()
             raise

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeper.gangs.seats import Capacity, SeatLedger, Seats
+from sweeper.gangs.seats import Capacity, SeatLedger, Seats, Shape
 
 HOLDINGS = st.dictionaries(st.text(max_size=2), st.builds(Seats, st.integers(0, 9), st.integers(0, 9)))
 
@@ -29,6 +30,25 @@ def test_capacity_may_shrink_under_its_holders() -> None:
     ledger.capacity = Capacity((Seats(4),))
     assert ledger.free == Seats(-2)
     assert not ledger.has_room(Seats(1))
+
+
+@pytest.mark.parametrize(
+    ("shape", "hosts", "shares"),
+    [
+        ((3, 1, 0), [Seats(4)], [3]),
+        ((3, 1, 0), [Seats(2), Seats(4)], [3]),
+        ((6, 1, 0), [Seats(2), Seats(1), Seats(4)], [4, 2]),
+        ((3, 2, 0), [Seats(3), Seats(3), Seats(1), Seats(2)], [1, 1, 1]),
+        ((3, 1, 1), [Seats(8, 2), Seats(16), Seats(1, 4)], [2, 1]),
+        ((5, 1, 0), [Seats(2), Seats(2)], []),
+        ((3, 2, 0), [Seats(3), Seats(3)], []),
+        ((1, 1, 0), [], []),
+    ],
+)
+def test_a_gang_takes_as_few_hosts_as_can_be(shape: Shape, hosts: list[Seats], shares: list[int]) -> None:
+    capacity = Capacity(tuple(hosts))
+    assert capacity.shares(shape) == shares
+    assert capacity.can_ever_seat(shape) == bool(shares)
 
 
 @given(HOLDINGS)

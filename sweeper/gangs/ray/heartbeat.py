@@ -1,0 +1,83 @@
+"""Actors that must answer: how a host is missed that dies, or that the network no longer reaches, without a word."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+PERIOD_S = 2.0
+# Ray itself takes a minute and more to give up a host that is silent.
+SILENCE_S = 10.0
+
+
+class Heartbeat:
+    """Asks actors, by the addresses of their hosts, again and again to `answer`.
+
+    `heard` gets what an actor answers. `lost` gets an address and a reason, once, for the first actor that has died or
+    that has not answered for `SILENCE_S`; both are called in a thread of its own.
+    """
+
+    def __init__(
+        self,
+        ray: Any,
+        actors: Mapping[str, Any],
+        lost: Callable[[str], None],
+        heard: Callable[[Any], None] = lambda _: None,
+    ) -> None:
+        self._ray, self._actors, self._lost, self._heard = ray, dict(actors), lost, heard
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="heartbeat", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Ask no more."""
+        self._over.set()
+
+    def _watch(self) -> None:
+        asked = {address: actor.answer.remote() for address, actor in self._actors.items()}
+        heard_at = dict.fromkeys(asked, time.monotonic())
+        while not self._over.wait(PERIOD_S):
+            there, _ = self._ray.wait(list(asked.values()), num_returns=len(asked), timeout=PERIOD_S)
+            for address, reference in list(asked.items()):
+                if reference in there:
+                    try:
+                        self._heard(self._ray.get(reference))
+                    except self._ray.exceptions.RayError as error:
+                        return self._tell(f"host {address}: the process of the gang there is gone ({_kind(error)})")
+                    heard_at[address] = time.monotonic()
+                    asked[address] = self._actors[address].answer.remote()
+                elif time.monotonic() - heard_at[address] > SILENCE_S:
+                    return self._tell(f"host {address} has not answered for {SILENCE_S:g} s")
+        return None
+
+    def _tell(self, reason: str) -> None:
+        if not self._over.is_set():
+            self._lost(reason)
+
+
+class DeadMansSwitch:
+    """Calls `gone` in a thread of its own, once, when nobody has called `touch` for as long as a heartbeat waits."""
+
+    def __init__(self, gone: Callable[[], None]) -> None:
+        self._gone, self._touched, self._over = gone, time.monotonic(), threading.Event()
+        threading.Thread(target=self._watch, name="dead man's switch", daemon=True).start()
+
+    def touch(self) -> None:
+        """Count anew."""
+        self._touched = time.monotonic()
+
+    def end(self) -> None:
+        """Call nobody from now on."""
+        self._over.set()
+
+    def _watch(self) -> None:
+        while not self._over.wait(PERIOD_S):
+            if time.monotonic() - self._touched > SILENCE_S + PERIOD_S:
+                self._gone()
+                return
+
+
+def _kind(error: Exception) -> str:
+    return type(error).__name__
