@@ -271,6 +271,7 @@ def execute(
         closing(make_executor(name, address, share=execution.shares_with_others)) as executor,
     ):
         check_seating(trials, executor.capacity(), oversubscribe=execution.oversubscribe)
+        executor.check_hosts()
         interrupts.defer(kill_gangs, at=2 + execution.finish_running)
         sweep_id = submit()
         sweep = store.sweeps.find(sweep_id)
@@ -305,7 +306,8 @@ def prepare(trials: Sequence[TrialSpec], execution: Execution) -> None:
         SeatingError, LaunchError, OperatorsError, DataError, FactoryError: something is missing.
     """
     if execution.ray_address:
-        return  # the cluster's hosts have it, or say so
+        make_logs_folder()
+        return  # the executor looks at the cluster's hosts once it is there
     check_seating(trials, local_capacity(), oversubscribe=execution.oversubscribe)
     find_launcher()
     make_logs_folder()

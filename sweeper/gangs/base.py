@@ -91,6 +91,9 @@ class Executor(Protocol):
     def capacity(self) -> Capacity:
         """What may be used. Raises LaunchError where it cannot be found out."""
 
+    def check_hosts(self) -> None:
+        """See that the hosts have what ranks need, before the first job. Raises LaunchError where they do not."""
+
     def start(self, job: Job) -> None:
         """Begin a job, on a gang of its own or an idle one of the same shape."""
 

@@ -32,6 +32,7 @@ _LAUNCH, _LAST = b"HYDRA_LAUNCH: ", b"HYDRA_LAUNCH_END"
 # What is somewhere else on each host, by the variable in which that host says where.
 _PATHS = {"SWEEPER_PYTHON": sys.executable, "SWEEPER_RANK": str(Path(rank.__file__))}
 _VARIABLES = {path: f'"${name}"' for name, path in _PATHS.items()}
+_LOOKS = 2
 _SHARED_DEVICES = Path("/sys/class/infiniband")
 
 
@@ -76,6 +77,7 @@ class Share:
         self._words = _local_words(command, launcher.mpiexec)
         self._segments: set[Path] = set()
         self._problem: OSError | None = None
+        self._looks = 0  # since its end
         begun = threading.Event()
         # The system ends a process along with the thread that has started it: this one lives as long as the process.
         threading.Thread(target=self._live, args=(begun,), name="share of a gang", daemon=True).start()
@@ -101,6 +103,12 @@ class Share:
         begun.set()
         if not self._problem:
             self._process.wait()
+
+    def problem(self) -> str:
+        """How it has ended while the gang goes on, in words; told a few looks later, for the gang may end as well."""
+        code = self._process.poll()
+        self._looks += code is not None
+        return f"its ranks have ended, with exit code {code}" if self._looks > _LOOKS else ""
 
     def processes(self) -> list[psutil.Process]:
         """All that run of it now."""

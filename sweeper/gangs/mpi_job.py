@@ -95,8 +95,9 @@ class MpiJob:
         hosts.start(others, variables, self._lose)
 
     def _lose(self, reason: str) -> None:
-        """A host is lost, and the job with it."""
-        self._lost = self._lost or reason
+        """A host is lost, and the job with it; unless it has ended by itself, for a better reason."""
+        if self.process.poll() is None:
+            self._lost = self._lost or reason
         self.end()
 
     def _processes(self) -> list[psutil.Process]:

@@ -80,6 +80,9 @@ class StreamingExecutor(ABC):
         """Whether a gang has its seats before it is opened; if not, somebody else gives them out while it opens."""
         return True
 
+    def check_hosts(self) -> None:  # noqa: B027 - one host is looked at before its executor is made
+        """See `Executor.check_hosts`."""
+
     def start(self, job: Job) -> None:
         """Begin a job in a thread of its own."""
         self._held.pop(job.trial_id, None)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,8 @@ TAG = "SWEEPER_TEST_CLUSTER"  # inherited by all that runs on a host, with the h
 _PORT = 6379
 _STORE_BYTES = 100 * 1024 * 1024  # Ray wants as much as this
 _END_S = 20.0
+_START_S = 120
+_PATIENCE = {"RAY_raylet_start_wait_time_s": str(_START_S)}  # with a machine that other tests share
 
 
 @dataclass
@@ -59,10 +61,10 @@ class RayHosts:
             yield
 
     def _of_ray(self) -> dict[str, str]:
-        return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": self.secret, "RAY_USAGE_STATS_ENABLED": "0"}
+        return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": self.secret, "RAY_USAGE_STATS_ENABLED": "0", **_PATIENCE}
 
-    def start(self, host: Host, cpus: int = 1) -> None:
-        """Start a raylet on a host, on the first one the head, and wait until it has joined."""
+    def begin(self, host: Host, cpus: int = 1) -> Callable[[], bool]:
+        """Start a raylet on a host, on the first one the head; what tells whether it has joined."""
         first = host is self.hosts[0]
         where = ["--head", f"--port={_PORT}", "--include-dashboard=false"] if first else [f"--address={self.address}"]
         options = [
@@ -70,11 +72,12 @@ class RayHosts:
             f"--num-cpus={cpus}",
             "--num-gpus=0",
             f"--object-store-memory={_STORE_BYTES}",
-            *([f"--temp-dir={self.folder}"] if first else []),
+            f"--temp-dir={host.folder / 'ray'}",
             "--disable-usage-stats",
             "--block",
         ]
         log = host.folder / "ray.log"
+        log.unlink(missing_ok=True)
         ray = [str(Path(sys.executable).parent / "ray"), "start", *where, *options]
         process = host.start(ray, self.environment(host), log)
 
@@ -82,7 +85,12 @@ class RayHosts:
             assert process.poll() is None, log.read_text()
             return "Ray runtime started." in log.read_text()
 
-        assert eventually(joined, 90), log.read_text()
+        return joined
+
+    def start(self, *hosts: Host, cpus: int = 1) -> None:
+        """Start raylets, and wait until all have joined."""
+        joined = [self.begin(host, cpus) for host in hosts]
+        assert eventually(lambda: all(one() for one in joined), _START_S)
 
     def processes(self, host: Host) -> list[psutil.Process]:
         """All that runs on a host."""
@@ -94,6 +102,11 @@ class RayHosts:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         assert eventually(lambda: not self.processes(host))
+
+    def restart(self, host: Host) -> None:
+        """Start a raylet in place of one that is gone, or that the cluster has given up."""
+        self.kill(host)
+        self.start(host)
 
     def end(self) -> None:
         """End the raylets, the head last, and whatever is left on the hosts."""
@@ -116,8 +129,8 @@ def ray_hosts(count: int, cpus: int = 1) -> Iterator[RayHosts]:
         with network(count, folder) as hosts:
             cluster = RayHosts(hosts, folder)
             try:
-                for host in hosts:
-                    cluster.start(host, cpus)
+                cluster.start(hosts[0], cpus=cpus)
+                cluster.start(*hosts[1:], cpus=cpus)
                 yield cluster
             finally:
                 cluster.end()

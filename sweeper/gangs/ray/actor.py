@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from engine.data.folders import VARIABLE as DATA_VARIABLE
+from engine.errors import ClearError
 from engine.protocol import encode
+from sweeper.errors import LaunchError
 from sweeper.gangs.base import Job
 from sweeper.gangs.command_gang import CommandGang
 from sweeper.gangs.gang import Gang, open_gang
 from sweeper.gangs.hosts import Place, Share
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
 from sweeper.gangs.ray.heartbeat import DeadMansSwitch, Heartbeat
+from sweeper.gangs.ray.preflight import facts
 
 _TUPLES = ("cores", "gpus", "granted")  # which JSON has made lists of
 _HOSTS_OWN = (DATA_VARIABLE, MPIEXEC_VARIABLE)
@@ -43,6 +46,10 @@ class HostActor:
 
         return str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
 
+    def facts(self) -> dict[str, str]:
+        """What this host has of all that ranks need."""
+        return facts()
+
     def start_share(self, job: dict[str, Any], command: str, variables: dict[str, str]) -> None:
         """Start what mpiexec wants to have started here. Raises LaunchError where it cannot be."""
         self._share = Share(_with_gpus(_job(job)), command, variables, self.address())
@@ -55,11 +62,11 @@ class HostActor:
         if self._share:
             self._share.end()
 
-    def answer(self) -> bytes:
-        """Nothing but the answer: this process is there, and can be reached."""
+    def answer(self) -> str:
+        """What is wrong with the share; "" where nothing is."""
         if self._switch:
             self._switch.touch()
-        return b""
+        return self._share.problem() if self._share else ""
 
 
 class GangActor:
@@ -141,7 +148,7 @@ class RayHosts:
         import ray
 
         self._ray, self._job, self._peers = ray, job, list(peers)
-        addresses = ray.get([peer.address.remote() for peer in self._peers], timeout=_START_S)
+        addresses = self._answers([peer.address.remote() for peer in self._peers])
         self._addresses = [here, *addresses]
         self._places = [Place(address, ranks) for address, ranks in zip(self._addresses, shares, strict=True)]
         self._heartbeat: Heartbeat | None = None
@@ -158,15 +165,28 @@ class RayHosts:
             peer.start_share.remote(self._job, command, dict(variables))
             for peer, command in zip(self._peers, commands, strict=True)
         ]
-        self._ray.get(started, timeout=_START_S)
-        self._heartbeat = Heartbeat(self._ray, dict(zip(self._addresses[1:], self._peers, strict=True)), lost)
+        self._answers(started)
+        others = dict(zip(self._addresses[1:], self._peers, strict=True))
+        self._heartbeat = Heartbeat(self._ray, others, lost, lambda problem: problem)
+
+    def _answers(self, references: Sequence[Any]) -> list[Any]:
+        """What the other hosts say. Raises LaunchError where one cannot do it, or does not answer in time."""
+        exceptions = self._ray.exceptions
+        try:
+            return list(self._ray.get(references, timeout=_START_S))
+        except exceptions.RayTaskError as error:
+            raise (error.cause if isinstance(error.cause, ClearError) else LaunchError(str(error.cause))) from None
+        except exceptions.RayError as error:
+            name = type(error).__name__
+            raise LaunchError(f"a host of the gang does not answer ({name})", "see Ray's logs on its hosts") from None
 
     def end(self) -> None:
         """End the shares of the hosts that answer; the others end by themselves."""
         if self._heartbeat:
             self._heartbeat.end()
-        self._ending = self._ending or [peer.end_share.remote() for peer in self._peers]
-        self._ray.wait(self._ending, num_returns=len(self._ending), timeout=_END_S)
+        if not self._ending:
+            self._ending = [peer.end_share.remote() for peer in self._peers]
+            self._ray.wait(self._ending, num_returns=len(self._ending), timeout=_END_S)
 
 
 def _job(plain: dict[str, Any]) -> Job:

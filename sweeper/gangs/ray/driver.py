@@ -37,6 +37,7 @@ LOOPBACK = "127.0.0.1"
 ROOM_S = 10.0  # a gang that waits for its seats says so this often
 ACTOR_S = 60.0  # for a process of Ray's to come up and start the MPI job
 CLOSE_S = 10.0  # for each of: a gang's end, its actor's
+SHARES_S = 5.0  # for the ends of a gang's shares on hosts that may be gone
 _OBJECT_STORE_BYTES = 128 * 1024 * 1024  # only events pass through it
 
 
@@ -83,7 +84,7 @@ class Answers:
 class Gangs:
     """Gangs on Ray, by the names that the other end gives them. `methods` are what it may call, each in a thread."""
 
-    methods = ("capacity", "open", "run", "alive", "stop", "close")
+    methods = ("capacity", "facts", "open", "run", "alive", "stop", "close")
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
@@ -100,6 +101,34 @@ class Gangs:
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         return Capacity(tuple(Seats(int(node.get("CPU", 0)), int(node.get("GPU", 0))) for node in nodes))
 
+    def facts(self, environment: dict[str, str]) -> Iterator[dict[str, dict[str, str]]]:
+        """What each living node that gangs may use has, by its address.
+
+        Raises:
+            LaunchError: a node does not answer within `ACTOR_S`.
+        """
+        affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+        asked = {}
+        for node in nodes:
+            options = {"num_cpus": 0, "scheduling_strategy": affinity(node["NodeID"], soft=False)}
+            asked[node["NodeManagerAddress"]] = self._ray.remote(HostActor).options(**options).remote(environment)
+        said = {address: actor.facts.remote() for address, actor in asked.items()}
+        try:
+            yield {address: self._fact(address, reference) for address, reference in said.items()}
+        finally:
+            for actor in asked.values():
+                self._ray.kill(actor)
+
+    def _fact(self, address: str, reference: Any) -> dict[str, str]:
+        try:
+            return dict(self._ray.get(reference, timeout=ACTOR_S))
+        except self._ray.exceptions.RayError as error:
+            reason = next(iter(str(error).strip().splitlines()[-1:]), type(error).__name__)
+            raise LaunchError(
+                f"host {address} of Ray cannot run Sweeper ({reason})", "install Sweeper there, as on the other hosts"
+            ) from None
+
     def open(
         self, name: str, job: dict[str, Any], need: list[int], environment: dict[str, str], far: bool
     ) -> Iterator[str]:
@@ -107,15 +136,18 @@ class Gangs:
 
         A gang that is `far` may sit on other hosts than this one: its log is fetched, and it must answer.
         """
-        shape = job["workers"], job["cpus_per_worker"], job["gpus_per_worker"]
-        shares = [] if job["granted"] else self._capacity().shares(shape)
-        seats = [seats_of(ranks, *shape[1:]) for ranks in shares] if shares[1:] else [Seats(*need)]
-        group = self._groups[name] = self._group(seats)
         try:
+            shares, seats = self._seats(job, Seats(*need))
+            group = self._groups[name] = self._group(seats)
             while not group.wait(ROOM_S):
                 if name not in self._groups:
                     raise LaunchError("the gang was closed while it waited for seats")
                 yield "waiting"
+                now = self._seats(job, Seats(*need))
+                if now != (shares, seats):  # hosts have come or gone
+                    self._ray.util.remove_placement_group(group)
+                    shares, seats = now
+                    group = self._groups[name] = self._group(seats)
             self._actors[name] = self._actor(GangActor, group, seats, 0, environment)
             self._peers[name] = [self._actor(HostActor, group, seats, n, environment) for n in range(1, len(seats))]
             self._started(self._actors[name], job, shares, self._peers[name], far)
@@ -125,6 +157,12 @@ class Gangs:
             self._free(name)
             raise
         yield "open"
+
+    def _seats(self, job: dict[str, Any], need: Seats) -> tuple[list[int], list[Seats]]:
+        """The ranks on each host that a gang takes, and their seats; on one host what it needs in all."""
+        shape = job["workers"], job["cpus_per_worker"], job["gpus_per_worker"]
+        shares = [] if job["granted"] else self._capacity().shares(shape)
+        return shares, [seats_of(ranks, *shape[1:]) for ranks in shares] if shares[1:] else [need]
 
     def _group(self, seats: Sequence[Seats]) -> Any:
         """A placement group with a bundle a host, so that each host's ranks sit together."""
@@ -167,7 +205,7 @@ class Gangs:
             raise LaunchError(str(error.cause)) from None
         except self._ray.exceptions.RayError as error:
             watched = self._watched.get(name)
-            raise LaunchError((watched and watched.lost) or _gone(error)) from None
+            raise LaunchError(watched.why(error) if watched else _gone(error)) from None
         finally:
             if name in self._watched:
                 self._watched[name].fetch_log()
@@ -187,13 +225,17 @@ class Gangs:
     def close(self, name: str) -> Iterator[None]:
         """End the MPI job, then the actor, then give the seats back; of a gang that is opening as well."""
         if actor := self._actors.get(name):
-            with suppress(self._ray.exceptions.RayError):
+            try:
                 self._ray.get(actor.close.remote(), timeout=CLOSE_S)
-            with suppress(self._ray.exceptions.RayError):
-                ending = [peer.end_share.remote() for peer in self._peers.get(name, [])]
-                self._ray.get(ending, timeout=CLOSE_S)
+            except self._ray.exceptions.RayError:
+                self._end_shares(self._peers.get(name, []))  # its own host would have
         self._free(name)
         yield None
+
+    def _end_shares(self, peers: Sequence[Any]) -> None:
+        """End what runs on the other hosts of a gang, as far as these answer; the others end it by themselves."""
+        if ending := [peer.end_share.remote() for peer in peers]:
+            self._ray.wait(ending, num_returns=len(ending), timeout=SHARES_S)
 
     def _free(self, name: str) -> None:
         if watched := self._watched.pop(name, None):
@@ -214,8 +256,12 @@ class FarGang:
         self._ray, self._actor, self._log, self.lost = ray, actor, Path(log), ""
         self._log.parent.mkdir(parents=True, exist_ok=True)
         self._writing = threading.Lock()
-        address = ray.get(actor.address.remote(), timeout=CLOSE_S)
-        self._heartbeat = Heartbeat(ray, {address: actor}, self._lose, self._write)
+        self._address = ray.get(actor.address.remote(), timeout=CLOSE_S)
+        self._heartbeat = Heartbeat(ray, {self._address: actor}, self._lose, self._write)
+
+    def why(self, error: Exception) -> str:
+        """Why the gang's actor is gone, which a call of it has found out by this error."""
+        return self.lost or f"host {self._address}: {_gone(error)}"
 
     def fetch_log(self) -> None:
         """Bring the rest of the log here."""

@@ -18,6 +18,7 @@ from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.ray.driver_process import DriverProcess, no_answer
+from sweeper.gangs.ray.preflight import differences
 from sweeper.gangs.seat_locks import SeatLocks
 from sweeper.gangs.seats import Capacity, Seats
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 _REACH_S = 10.0
 _ANSWER_S = 30.0  # to what Ray can answer at once
+_FACTS_S = 120.0  # a process comes up on each host
 _OPEN_S = 90.0  # between two words of a gang that opens: a wait for seats says so every 10 s, a start ends within 60 s
 _CLOSE_S = 60.0  # several times 10 s in the driver, where hosts are lost
 
@@ -56,6 +58,13 @@ class RayExecutor(StreamingExecutor):
     def capacity(self) -> Capacity:
         """The cores and GPUs of each living node."""
         return Capacity(tuple(Seats(*node) for node in self._driver.call("capacity", limit_s=_ANSWER_S)))
+
+    def check_hosts(self) -> None:
+        """See that a cluster's hosts have the same of all that ranks need."""
+        if self._is_cluster:
+            found = self._driver.call("facts", _own_settings(), limit_s=_FACTS_S)
+            if differing := differences(found):
+                raise LaunchError(f"the hosts of Ray differ in {differing}", "install the same on all hosts")
 
     def open_gang(self, job: Job) -> GangHandle:
         """A gang in a placement group of its own."""

@@ -15,8 +15,8 @@ SILENCE_S = 10.0
 class Heartbeat:
     """Asks actors, by the addresses of their hosts, again and again to `answer`.
 
-    `heard` gets what an actor answers. `lost` gets an address and a reason, once, for the first actor that has died or
-    that has not answered for `SILENCE_S`; both are called in a thread of its own.
+    `heard` gets what an actor answers. `lost` gets the reason, once, for the first actor that has died, that has not
+    answered for `SILENCE_S`, or of whose answer `heard` says what is wrong; both are called in a thread of their own.
     """
 
     def __init__(
@@ -24,7 +24,7 @@ class Heartbeat:
         ray: Any,
         actors: Mapping[str, Any],
         lost: Callable[[str], None],
-        heard: Callable[[Any], None] = lambda _: None,
+        heard: Callable[[Any], str | None],
     ) -> None:
         self._ray, self._actors, self._lost, self._heard = ray, dict(actors), lost, heard
         self._over = threading.Event()
@@ -39,13 +39,15 @@ class Heartbeat:
         asked = {address: actor.answer.remote() for address, actor in self._actors.items()}
         heard_at = dict.fromkeys(asked, time.monotonic())
         while not self._over.wait(PERIOD_S):
-            there, _ = self._ray.wait(list(asked.values()), num_returns=len(asked), timeout=PERIOD_S)
+            there, _ = self._ray.wait(list(asked.values()), num_returns=len(asked), timeout=0)
             for address, reference in list(asked.items()):
                 if reference in there:
                     try:
-                        self._heard(self._ray.get(reference))
+                        wrong = self._heard(self._ray.get(reference))
                     except self._ray.exceptions.RayError as error:
                         return self._tell(f"host {address}: the process of the gang there is gone ({_kind(error)})")
+                    if wrong:
+                        return self._tell(f"host {address}: {wrong}")
                     heard_at[address] = time.monotonic()
                     asked[address] = self._actors[address].answer.remote()
                 elif time.monotonic() - heard_at[address] > SILENCE_S:
