@@ -136,17 +136,22 @@ def test_a_command_learns_where_its_ranks_meet(executor: RayExecutor, cluster: R
     assert {one["SWEEPER_DATA"] for one in said} == {str(hosts[one["host"]].folder / "data") for one in said}
 
 
-@pytest.mark.xfail(reason="the gang comes up, and its first trial does not reach it", run=False)
+_HANGS = pytest.mark.xfail(reason="from another host than the head, no trial reaches the gang", run=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("submitter", [0, pytest.param(1, marks=_HANGS)])
 def test_a_sweep_from_one_host_spans_two_and_learns_what_it_does_on_one(
-    executor: RayExecutor, cluster: RayHosts, tmp_path: Path
+    submitter: int, executor: RayExecutor, cluster: RayHosts, tmp_path: Path
 ) -> None:
+    host = cluster.hosts[submitter]
     executor.dismiss_idle()  # another sweep needs the seats
     spec = tmp_path / "spec.yaml"
     spec.write_text(SPEC)
     for name, options in {"over": ["--ray-address", cluster.address], "here": ["--executor", "local"]}.items():
         folder = tmp_path / name
         folder.mkdir()
-        begun = cluster.hosts[1].start(
+        begun = host.start(
             [
                 sys.executable,
                 "-m",
@@ -157,7 +162,7 @@ def test_a_sweep_from_one_host_spans_two_and_learns_what_it_does_on_one(
                 f"sqlite:///{folder}/sweeps.db",
                 *options,
             ],
-            {**cluster.environment(cluster.hosts[1]), "SWEEPER_LOGS": str(folder / "logs")},
+            {**cluster.environment(host), "SWEEPER_LOGS": str(folder / "logs")},
             folder / "said.log",
         )
         assert begun.wait(150) == 0, (folder / "said.log").read_text()
