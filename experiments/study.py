@@ -23,6 +23,7 @@ import click
 
 from sweeper.errors import SweeperError, UsageError
 from sweeper.execution import Execution, prepare_sweep, resume_sweep, run_sweep
+from sweeper.gangs import EXECUTORS
 from sweeper.live_view import in_notebook_or_terminal
 from sweeper.output_file import OutputPlace, write_output
 from sweeper.spec.file import load_spec
@@ -200,7 +201,9 @@ def study_command(
     @click.option("--quick", is_flag=True, help="A small version on CPUs, in seconds; needs --into.")
     @click.option("--into", type=click.Path(path_type=Path), help="A folder for the results, instead of the study's.")
     @click.option("--only", multiple=True, type=click.Choice(parts), help="Run this part only; may be repeated.")
-    @click.option("--executor", default="local", show_default=True, help="What runs the MPI jobs: local or ray.")
+    @click.option(
+        "--executor", type=click.Choice(EXECUTORS), default="local", show_default=True, help="What runs the MPI jobs."
+    )
     def command(redraw: bool, quick: bool, into: Path | None, only: tuple[str, ...], executor: str) -> None:
         if quick and into is None:
             raise click.UsageError("--quick needs --into, or it would replace the recorded result")

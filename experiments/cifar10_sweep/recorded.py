@@ -110,8 +110,8 @@ Sweeps: TypeAlias = Mapping[str, RecordedSweep]
 class Reference:
     """The unpruned grids of a worker count: the sweep that has them by seed.
 
-    `shared` where the workers had to share a GPU, `uniform` where weights began within ±0.05, as in report 7. The sweep
-    `further` has some settings with more seeds.
+    `shared` where the workers might share a GPU, and are ranked over images; `uniform` where weights began within
+    ±0.05, as in report 7. The sweep `further` has some settings with more seeds.
     """
 
     workers: int
@@ -147,7 +147,14 @@ class Reference:
 
     @property
     def _way(self) -> str:
-        return ", sharing a GPU" if self.shared else ", weights in ±0.05" if self.uniform else ""
+        if self.shared:
+            return ", sharing a GPU" if self._is_crowded else ", by images"
+        return ", weights in ±0.05" if self.uniform else ""
+
+    @property
+    def _is_crowded(self) -> bool:
+        """Whether workers did share: on a machine with several GPUs, few have to."""
+        return any(trial.oversubscribed for sweep in self.sources.values() for trial in sweep.trials)
 
 
 def read_sweeps(study: Study) -> dict[str, RecordedSweep]:
@@ -163,7 +170,7 @@ def read_sweeps(study: Study) -> dict[str, RecordedSweep]:
 
 
 def references(sweeps: Sweeps) -> list[Reference]:
-    """All that are recorded: one worker first, each count that shared a GPU before the one that had several."""
+    """All that are recorded: one worker first, each count that might share a GPU before the one that had several."""
     return list(_references(sweeps))
 
 
