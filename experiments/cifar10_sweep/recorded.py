@@ -6,15 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from dashboards.figures.tables import Outcome, outcome
 from experiments.cifar10_sweep.running import COUNTS
 from experiments.study import Study
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate, rank
 from sweeper.store import SweepRecord, TrialRecord
 from sweeper.store.records import AttemptSpan, GangRecord
+
+if TYPE_CHECKING:
+    from dashboards.figures.tables import Outcome
 
 Setting: TypeAlias = tuple[int, float]  # batch size per worker, learning rate
 _PAUSE = timedelta(minutes=1)  # between two attempts: the study was interrupted, and went on later
@@ -41,6 +43,8 @@ class Grid:
 
     def outcome(self, setting: Setting, threshold: float | None = None) -> Outcome:
         """What came of a setting; one that was not run has no result."""
+        from dashboards.figures.tables import Outcome, outcome  # here, so that winners are read without the dashboards
+
         trial = self.trials.get(setting)
         if trial is None:
             return Outcome.NO_RESULT
@@ -148,7 +152,9 @@ class Reference:
     @property
     def _way(self) -> str:
         if self.shared:
-            return ", sharing a GPU" if self._is_crowded else ", by images"
+            return ", sharing a GPU" if self._is_crowded else ", a GPU each"
+        if self.workers > 1:
+            return ", a GPU each, timed"
         return ", weights in ±0.05" if self.uniform else ""
 
     @property

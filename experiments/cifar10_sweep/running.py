@@ -111,7 +111,7 @@ def _several(study: Study) -> None:
     """The worker counts that have a GPU each on this machine."""
     counts = [count for count in COUNTS if count <= len(local_gpus())]
     if not counts:
-        click.echo("several: skipped, for it needs two GPUs or more")
+        click.echo("Skipped the part several: it needs at least two GPUs.")
         return
     for count in counts:
         study.sweep(GRID, [f"name=several-{count}w", f"space.workers=[{count}]", *_with_seeds(SEEDS)])

@@ -1,4 +1,4 @@
-"""Who wins: over the seeds of a worker count, and in the sweeps that were pruned."""
+"""The winners: over the seeds of a worker count, and in the sweeps that were pruned."""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import lzma
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +22,7 @@ from experiments.cifar10_sweep.__main__ import main
 from experiments.cifar10_sweep.agreement import (
     Clock,
     agreement,
+    agreement_by_batch,
     agreement_on,
     fates,
     judged_alike,
@@ -27,8 +30,9 @@ from experiments.cifar10_sweep.agreement import (
     spearman,
 )
 from experiments.cifar10_sweep.drawing.by_threshold import stretches
+from experiments.cifar10_sweep.drawing.heatmaps import draw_beside
 from experiments.cifar10_sweep.published import SETTINGS, PublishedGrid, published_grids
-from experiments.cifar10_sweep.recorded import Grid, Setting, Sweeps, read_sweeps, references
+from experiments.cifar10_sweep.recorded import Grid, Reference, Setting, Sweeps, read_sweeps, references
 from experiments.cifar10_sweep.winners import mean_winner, regrets
 from experiments.study import Study, copy_recorded
 from sweeper.plan import plan
@@ -172,7 +176,7 @@ class TestWhatIsRun:
         listing = Listing(tmp_path, "several")
         running.run(listing)
         assert listing.specs == {}
-        assert "several: skipped" in capsys.readouterr().out
+        assert "Skipped the part several: it needs at least two GPUs." in capsys.readouterr().out
 
     def test_further_seeds_need_the_grids(self, tmp_path: Path) -> None:
         ended = CliRunner().invoke(main, ["--only", "shared-seeds", "--into", str(tmp_path)])
@@ -190,7 +194,7 @@ class TestRecordedResult:
         copy_recorded(FOLDER, tmp_path)
         monkeypatch.setenv("SWEEPER_DATA", str(tmp_path))
         ended = CliRunner().invoke(main, ["--redraw", "--into", str(tmp_path)])
-        assert "areas.csv is not here" in ended.output
+        assert "areas.csv not found; tables and figures that compare with the paper stay unchanged." in ended.output
         assert (tmp_path / "README.md").read_text() == (FOLDER / "README.md").read_text()
 
     def test_winners_follow_from_the_raw_curves(self, recorded: Path, sweeps: Sweeps) -> None:
@@ -228,6 +232,46 @@ class TestRecordedResult:
         found = [one.winner[0] for one in stretches(sweeps["grid-1w"].grid(1, 0))]
         assert found == sorted(found)
         assert found[0] < found[-1]
+
+    def test_the_device_is_named_and_not_counted(self, recorded: Path) -> None:
+        """A record has the GPU of rank 0 alone, so that nobody can tell how many there were."""
+        rows = (recorded / "README.md").read_text().partition("<!-- table: hardware -->")[2].splitlines()[3:]
+        assert {row.split("|")[1].strip() for row in rows if row.startswith("|")} == {"NVIDIA H200"}
+
+    def test_batch_sizes_alone_order_the_cells_as_the_paper_did(self, sweeps: Sweeps) -> None:
+        published = published_grids()
+        if not published:
+            pytest.skip("the published areas are not here")
+        found = [agreement_by_batch(one.grid(over="steps"), published[one.workers]) for one in references(sweeps)]
+        assert found == pytest.approx([0.388, 0.525, 0.892, 0.975], abs=0.001)
+
+    def test_a_gpu_each_is_told_from_a_shared_one(self, sweeps: Sweeps) -> None:
+        names = ["1", "2, a GPU each", "4, sharing a GPU", "8, sharing a GPU"]
+        assert [one.name for one in references(sweeps)] == names
+        assert Reference(2, False, {}).words == "2 workers, a GPU each, timed"
+
+    def test_no_hatch_runs_behind_an_area(self, sweeps: Sweeps) -> None:
+        reference = references(sweeps)[2]
+        drawn = draw_beside(reference, PublishedGrid({(128, 0.4): 273.0}, frozenset()))
+        texts = {text.get_position(): text.get_bbox_patch() for text in drawn.axes[0].texts}
+        grid = reference.grid()
+        above = [one for one in SETTINGS if grid.outcome(one) is Outcome.ABOVE_THRESHOLD]
+        assert sum(ground is not None for ground in texts.values()) == len(above) > 0
+        assert drawn.axes[1].texts[0].get_bbox_patch() is not None
+
+
+def test_other_studies_read_winners_without_the_dashboards(recorded: Path) -> None:
+    program = f"""
+import sys
+from pathlib import Path
+from experiments.cifar10_sweep.recorded import read_sweeps, references
+from experiments.study import Study
+study = Study(Path({str(FOLDER)!r}), Path({str(recorded)!r}), quick=False, executor="local")
+print([one.grid().winner() for one in references(read_sweeps(study))])
+print({{"dashboards", "matplotlib", "torch"}} & sys.modules.keys())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[(512, 0.3), (16, 0.1), (16, 0.2), (16, 0.2)]", "set()"]
 
 
 def unpacked(folder: Path) -> bytes:
@@ -293,6 +337,11 @@ class TestAgreement:
         assert found is not None
         assert (found.step_s, found.image_s) == pytest.approx((0.06, 0.001))
         assert agreement_on(found, grid_of(steps), theirs) == pytest.approx(1)
+
+    def test_batch_sizes_alone_need_no_curve_of_ours(self) -> None:
+        theirs = PublishedGrid({one: 5.0 + 100 / one[0] for one in SETTINGS[:40]}, frozenset())
+        assert agreement_by_batch(grid_of(dict.fromkeys(SETTINGS[9:], 1.0)), theirs) == pytest.approx(1)
+        assert agreement_by_batch(grid_of(dict.fromkeys(SETTINGS[:9], 1.0)), theirs) is None
 
     def test_cells_are_counted_by_what_came_of_them(self) -> None:
         qualified, above, missing = SETTINGS[:3]
