@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from experiments.exchange_phases.running import WORKERS
 from experiments.study import Study
 from sweeper.store import Store, TrialRecord
 
@@ -74,14 +73,20 @@ class Series:
         return next(fitting, None)
 
 
-def all_series(study: Study, places: Sequence[str]) -> list[Series]:
-    """Dummy steps and training at each place that has been measured."""
+def all_series(study: Study) -> list[Series]:
+    """Dummy steps and training at each place that has been measured: the CPU, then by number of GPUs."""
     trained = _training(study)
+    dummies = {path.stem.removeprefix(f"{DUMMY}-") for path in (study.into / "result").glob(f"{DUMMY}-*.json")}
     found = []
-    for place in places:
+    for place in sorted(dummies | {row.place for row in trained}, key=_gpus_of):
         found.append(Series(place, DUMMY, tuple(_dummy(study, place))))
         found.append(Series(place, TRAINING, tuple(row for row in trained if row.place == place)))
     return [series for series in found if series.rows]
+
+
+def _gpus_of(place: str) -> int:
+    named = {"cpu": 0, "gpu": 1}
+    return named[place] if place in named else int(place.partition("-")[0])
 
 
 def _dummy(study: Study, place: str) -> Iterator[Operations]:
@@ -115,8 +120,3 @@ def _of_sweep(store: Store, sweep: str, place: str) -> Iterator[Operations]:
             messages = store.attempts.of(trials[0].id)[-1].effective["messages"]
             shared = any(trial.oversubscribed for trial in trials)
             yield Operations(place, TRAINING, method, workers, seconds, messages, shared, len(taken))
-
-
-def worker_counts(series: Sequence[Series]) -> list[int]:
-    """Those that occur, in order."""
-    return [count for count in WORKERS if any(count in one.counts for one in series)]
