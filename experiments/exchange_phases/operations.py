@@ -14,7 +14,8 @@ DUMMY, TRAINING = "dummy", "training"
 SERVER = "parameter-server"
 # Phases of an exchange; the others are the computing before it, waiting for the slowest rank, and reporting.
 EXCHANGING = ("gather", "average", "all-reduce", "update", "broadcast")
-_PLACE = re.compile(r"training-(.+?)(-nccl)?")
+_PLACE = r"(cpu|gpu|\d+-gpus)"  # as the study's parts name their measurements
+_DUMMY, _TRAINING = re.compile(f"{DUMMY}-{_PLACE}"), re.compile(f"{TRAINING}-{_PLACE}(-nccl)?")
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,9 @@ class Series:
 def all_series(study: Study) -> list[Series]:
     """Dummy steps and training at each place that has been measured: the CPU, then by number of GPUs."""
     trained = _training(study)
-    dummies = {path.stem.removeprefix(f"{DUMMY}-") for path in (study.into / "result").glob(f"{DUMMY}-*.json")}
+    files = [_DUMMY.fullmatch(path.stem) for path in (study.into / "result").glob("*.json")]
     found = []
-    for place in sorted(dummies | {row.place for row in trained}, key=_gpus_of):
+    for place in sorted({file[1] for file in files if file} | {row.place for row in trained}, key=_gpus_of):
         found.append(Series(place, DUMMY, tuple(_dummy(study, place))))
         found.append(Series(place, TRAINING, tuple(row for row in trained if row.place == place)))
     return [series for series in found if series.rows]
@@ -102,7 +103,7 @@ def _training(study: Study) -> list[Operations]:
         return [
             row
             for sweep in store.sweeps.all()
-            if (found := _PLACE.fullmatch(sweep.name))
+            if (found := _TRAINING.fullmatch(sweep.name))
             for row in _of_sweep(store, sweep.id, found[1])
         ]
 
