@@ -29,7 +29,7 @@ _QUICK_RECIPE = (
     "trial.batch_size=64",
     "trial.learning_rate=0.02",
     "trial.evaluate_every=1024",
-    "repeats=2",
+    "repeats=1",
 )
 
 
@@ -41,8 +41,8 @@ def run(study: Study) -> None:
         _ours(study)
     if study.wants("recipe"):
         study.sweep("recipe.yaml", quick=_QUICK_RECIPE)
-    if study.wants("longest"):
-        study.sweep("recipe.yaml", _LONGEST, quick=_QUICK_RECIPE)
+    if study.wants("longest") and not study.quick:
+        study.sweep("recipe.yaml", _LONGEST)
 
 
 def _ours(study: Study) -> None:
