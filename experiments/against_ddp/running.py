@@ -15,6 +15,7 @@ _CPU = (
     "repeats=3",
 )
 _SMALL = (
+    "space.workers=[2]",
     "space.points=[{batch_size: 64, learning_rate: 0.1}]",
     "objective.threshold=2.4",
     "repeats=1",

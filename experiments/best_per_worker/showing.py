@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from dashboards.figures.words.numbers import measure
-from experiments.best_per_worker.recorded import GOAL, PRICE, PUBLISHED, Run, mean_accuracy, read_runs
+from experiments.best_per_worker.recorded import GOAL, PUBLISHED, Run, mean_accuracy, read_runs
 from experiments.study import Study
 from sweeper.ranking.confidence import interval as interval_of
 
@@ -25,7 +25,7 @@ def show(study: Study) -> None:
 
 def _winners(runs: dict[str, list[Run]]) -> tuple[list[str], list[list[object]]]:
     header = ["setting of", "workers", "batch/rate", "shared a GPU", "end", "area, loss x s", "seconds", "cost, $"]
-    header += ["accuracy at the end", "highest", "the paper's"]
+    header += ["last accuracy", "highest", "the paper's"]
     return header, [_winner(name, run) for name in _SWEEPS for run in runs.get(name, ())]
 
 
@@ -34,7 +34,7 @@ def _winner(name: str, run: Run) -> list[object]:
     setting = f"{trial.parameters['batch_size']}/{trial.parameters['learning_rate']:g}"
     seconds = trial.seconds or 0.0
     area = "–" if trial.area_seconds is None else measure(trial.area_seconds)
-    cost = f"{seconds * trial.workers * PRICE / 3600:.4f}"
+    cost = "–" if run.dollars is None else f"{run.dollars:.4f}"
     accuracy, took = PUBLISHED.get(trial.workers, (None, 0.0))
     paper = "–" if accuracy is None or name != "published" else f"{_percent(accuracy)} in {took:g} s"
     whose = {"published": "the paper", "ours": "our grid"}[name]
@@ -73,10 +73,9 @@ def _draw(study: Study, runs: dict[str, list[Run]]) -> None:
     from dashboards.plot import draw_figure
     from experiments.best_per_worker.drawing import draw_accuracies
 
-    with study.reading() as store:
-        for name in _SWEEPS:
-            if any(run.evaluations for run in runs.get(name, ())):
-                for kind, figure in (("loss", "curves"), ("accuracy", "accuracy")):
-                    drawn = draw_figure(store, name, figure, over="seconds", oversubscribed=True)
-                    study.figure(f"{name}-{kind}", drawn)
+    if any(run.evaluations for run in runs.get("published", ())):
+        with study.reading() as store:
+            for kind, figure in (("loss", "curves"), ("accuracy", "accuracy")):
+                drawn = draw_figure(store, "published", figure, over="seconds", oversubscribed=True)
+                study.figure(f"published-{kind}", drawn)
     study.figure("accuracy-over-time", draw_accuracies(runs))

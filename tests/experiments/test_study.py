@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -60,6 +62,43 @@ def test_a_study_goes_on_from_its_recorded_result_and_tells_no_host(folder: Path
         assert connection.execute("SELECT DISTINCT log FROM attempt").fetchall() == [("",)]
         assert connection.execute("SELECT count(*) FROM scheduler").fetchone() == (0,)
     assert str(folder).encode() not in store.read_bytes()
+
+
+def test_a_sweep_that_is_recorded_with_another_spec_is_not_taken_for_this_one(folder: Path) -> None:
+    study_in(folder).sweep("spec.yaml")
+    with pytest.raises(UsageError, match="the sweep tiny is recorded with another spec"):
+        study_in(folder).sweep("spec.yaml", ["trial.steps=5"])
+
+
+def test_a_store_that_a_run_has_left_does_not_replace_a_newer_result(folder: Path) -> None:
+    study = study_in(folder)
+    store = study.store
+    store.write_bytes(b"")
+    packed = store.with_name("sweeps.db.xz")
+    packed.write_bytes(lzma.compress(b""))
+    os.utime(store, (1, 1))
+    with pytest.raises(UsageError, match="is older than the recorded result"):
+        assert study_in(folder).store
+
+
+def test_devices_keep_their_short_names(folder: Path) -> None:
+    study = study_in(folder)
+    study.sweep("spec.yaml")
+    names: list[list[str]] = []
+    for _ in range(2):
+        with closing(sqlite3.connect(study.store)) as connection:
+            if not names:
+                connection.execute("UPDATE attempt SET effective = json_set(effective, '$.device_uuid', trial_id)")
+                connection.commit()
+        study.pack()
+        study.tidy()
+        study = study_in(folder)
+        with closing(sqlite3.connect(study.store)) as connection:
+            found = connection.execute("SELECT effective ->> 'device_uuid' FROM attempt ORDER BY trial_id").fetchall()
+        names.append([name for (name,) in found])
+    assert names[0] == names[1]
+    assert len(set(names[0])) == 2
+    assert all(re.fullmatch("device [0-9a-f]{8}", name) for name in names[0])
 
 
 def test_tables_go_where_the_readme_has_them_and_others_stay(folder: Path) -> None:
