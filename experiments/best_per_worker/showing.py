@@ -7,8 +7,9 @@ from statistics import fmean
 
 from dashboards.figures.words.numbers import measure
 from experiments.best_per_worker.recorded import GOAL, PUBLISHED, Run, mean_accuracy, read_runs
+from experiments.intervals import with_interval
 from experiments.study import Study
-from sweeper.ranking.confidence import interval as interval_of
+from sweeper.ranking.confidence import interval
 
 _SWEEPS = ("published", "ours")
 
@@ -48,9 +49,9 @@ def _winner(name: str, run: Run) -> list[object]:
 def _seeds(runs: Sequence[Run]) -> tuple[list[str], list[list[object]]]:
     header = ["seed", "images", "seconds", "accuracy", f"first evaluation of {_percent(GOAL)}, s"]
     rows = [[run.seed, f"{run.trial.images:,}", f"{run.trial.seconds:.2f}", *_reached(run)] for run in runs]
-    seconds, accuracies = [run.trial.seconds or 0.0 for run in runs], [run.last or 0.0 for run in runs]
+    seconds, accuracies = [run.trial.seconds or 0.0 for run in runs], [100 * (run.last or 0.0) for run in runs]
     first = next((at for at, accuracy in mean_accuracy(runs) if accuracy >= GOAL), None)
-    mean = ["mean, 95 % interval", "", _interval(seconds, 1.0, " s"), _interval(accuracies, 100.0, " %")]
+    mean = ["mean, 95 % interval", "", _interval(seconds, " s"), _interval(accuracies, " %")]
     return header, [*rows, [*mean, "–" if first is None else f"{first:.2f} (of the mean)"]]
 
 
@@ -59,10 +60,8 @@ def _reached(run: Run) -> list[str]:
     return [_percent(run.last), "–" if at is None else f"{at:.2f}"]
 
 
-def _interval(values: Sequence[float], factor: float, unit: str) -> str:
-    middle, interval = fmean(values), interval_of(values)
-    around = f" ({factor * interval[0]:.2f} to {factor * interval[1]:.2f})" if interval else ""
-    return f"{factor * middle:.2f}{unit}{around}"
+def _interval(values: Sequence[float], unit: str) -> str:
+    return with_interval(fmean(values), interval(values), "{:.2f}".format, unit)
 
 
 def _percent(accuracy: float | None) -> str:
