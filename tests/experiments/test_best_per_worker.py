@@ -11,11 +11,10 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from click.testing import CliRunner
 
 from experiments.best_per_worker.__main__ import main
 from experiments.best_per_worker.recorded import GOAL, PUBLISHED
-from experiments.study import copy_recorded
+from tests.experiments.commands import redraw, run_small
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "best_per_worker"
 RECIPE_S = 3.0  # in which the recipe is to reach the goal
@@ -23,10 +22,7 @@ RECIPE_S = 3.0  # in which the recipe is to reach the goal
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("small")
-    done = CliRunner().invoke(main, ["--quick", "--into", str(folder)])
-    assert done.exit_code == 0, done.output
-    return folder
+    return run_small(main, tmp_path_factory.mktemp("small"))
 
 
 @contextmanager
@@ -50,9 +46,7 @@ def test_the_small_version_trains_all_that_a_cpu_can(small: Path, tmp_path: Path
 
 
 def test_the_tables_follow_from_the_recorded_result(tmp_path: Path) -> None:
-    copy_recorded(FOLDER, tmp_path)
-    done = CliRunner().invoke(main, ["--redraw", "--into", str(tmp_path)])
-    assert done.exit_code == 0, done.output
+    redraw(main, FOLDER, tmp_path)
     assert (tmp_path / "README.md").read_text() == (FOLDER / "README.md").read_text()
 
 

@@ -41,6 +41,7 @@ from sweeper.ranking import Candidate
 from sweeper.spec import SweepSpec
 from sweeper.spec.file import load_spec
 from sweeper.store import SweepRecord
+from tests.experiments.commands import redraw, run_small
 
 FOLDER = Path(running.__file__).parent
 THRESHOLD = 1.8
@@ -53,20 +54,13 @@ def study_of(into: Path, *only: str) -> Study:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the results of the small version."""
-    into = tmp_path_factory.mktemp("small")
-    ended = CliRunner().invoke(main, ["--quick", "--into", str(into)])
-    assert ended.exit_code == 0, ended.output
-    return into
+    return run_small(main, tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the recorded result, redrawn."""
-    into = tmp_path_factory.mktemp("recorded")
-    copy_recorded(FOLDER, into)
-    ended = CliRunner().invoke(main, ["--redraw", "--into", str(into)])
-    assert ended.exit_code == 0, ended.output
-    return into
+    return redraw(main, FOLDER, tmp_path_factory.mktemp("recorded"))
 
 
 @pytest.fixture(scope="module")

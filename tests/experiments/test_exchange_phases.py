@@ -13,16 +13,14 @@ from experiments.exchange_phases.__main__ import main
 from experiments.exchange_phases.drawing import draw_operations
 from experiments.exchange_phases.operations import EXCHANGING, SERVER, Series, all_series
 from experiments.study import Study, copy_recorded
+from tests.experiments.commands import run_small
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "exchange_phases"
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("small")
-    done = CliRunner().invoke(main, ["--quick", "--into", str(folder)])
-    assert done.exit_code == 0, done.output
-    return folder
+    return run_small(main, tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture(scope="module")
