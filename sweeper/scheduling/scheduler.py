@@ -131,8 +131,8 @@ class Scheduler:
                 logger.warning("trials that still run: %d; interrupt again to end them", len(self._running))
             if interrupts or not waiting:
                 self._record_ends()  # nothing is started for which it could wait
-            if not (waiting or self._again):
-                self._executor.dismiss_idle()
+            if not (waiting or self._again or (self._guide.proposes and self._may_propose)):
+                self._executor.dismiss_idle()  # nothing comes for them, not even what the guide may think of next
             if interrupts and not self._running and self._store.progress.states(sweep_id).get(TrialState.PENDING):
                 raise KeyboardInterrupt
             news = self._look_round(sweep_id)
