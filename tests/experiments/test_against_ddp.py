@@ -20,6 +20,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_small(main, tmp_path_factory.mktemp("small"), "--only", "cpu")
 
 
+@pytest.mark.long
 def test_both_see_the_same_images_with_the_same_weights(small: Path, tmp_path: Path) -> None:
     curves = losses(small, tmp_path)
     ours, theirs = (

@@ -32,6 +32,7 @@ def recorded(folder: Path, tmp_path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
+@pytest.mark.long
 def test_the_small_version_trains_all_that_a_cpu_can(small: Path, tmp_path: Path) -> None:
     with recorded(small, tmp_path) as store:
         query = (

@@ -68,6 +68,7 @@ def sweeps(recorded: Path) -> Sweeps:
     return read_sweeps(study_of(recorded))
 
 
+@pytest.mark.long
 class TestSmallVersion:
     def test_runs_its_parts_to_their_ends(self, small: Path) -> None:
         names = ["grid-1w", "shared-2w", "shared-seeds", "reuse-shared"]

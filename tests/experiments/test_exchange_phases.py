@@ -37,6 +37,7 @@ def series_of(folder: Path) -> dict[str, Series]:
     return found
 
 
+@pytest.mark.long
 def test_the_small_version_measures_dummy_steps_and_training(small: Path) -> None:
     found = series_of(small)
     assert found.keys() == {"CPU, dummy", "CPU, training"}
@@ -51,10 +52,12 @@ def test_the_small_version_measures_dummy_steps_and_training(small: Path) -> Non
     assert {path.name for path in (small / "figures").iterdir()} == {"operations.svg", "methods.svg"}
 
 
+@pytest.mark.long
 def test_dummy_gradients_are_as_many_as_the_network_of_report_7_has(small: Path) -> None:
     assert {row["parameters"] for row in json.loads((small / "result" / "dummy-cpu.json").read_text())} == {118_666}
 
 
+@pytest.mark.long
 def test_what_is_recorded_is_not_measured_again(small: Path) -> None:
     before = {path.name: path.read_bytes() for path in (small / "result").glob("*.json")}
     done = CliRunner().invoke(main, ["--quick", "--into", str(small)])

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from tests.processes import eventually
-from tests.sweeper.cli.commands import ENDLESS, begin, others, rows
+from tests.sweeper.cli.commands import ENDLESS, ONE_GANG, begin, others, rows
 from tests.sweeper.cli.commands import number as number_of
 
 SPEC = """
 name: small
-trial: {model: neuron, data: step-function, images: 32000, batch_size: 16, points: 20}
+trial: {model: neuron, data: step-function, images: 16000, batch_size: 16, points: 20}
 space:
   learning_rate: [0.1, 0.2, 0.3, 0.4]
   workers: [1, 2]
@@ -103,7 +103,7 @@ def test_two_schedulers_share_a_sweep_and_run_each_trial_once(spec: Path, tmp_pa
 
 
 def test_the_same_spec_again_is_another_sweep_only_when_asked_for(spec: Path, tmp_path: Path) -> None:
-    short = ["--executor", "local", "--set", "trial.images=640", "--set", "space.workers=[1]"]
+    short = ["--executor", "local", "--set", "trial.images=640", "--set", "space.workers=[1]", *ONE_GANG]
     sweeper("run", str(spec), *short)
     _, err = sweeper("run", str(spec), *short, "--json", code=1)
     error = json.loads(err)["error"]
@@ -115,7 +115,7 @@ def test_the_same_spec_again_is_another_sweep_only_when_asked_for(spec: Path, tm
 
 
 def test_extend_adds_only_new_cells(spec: Path, tmp_path: Path) -> None:
-    short = ["--executor", "local", "--set", "trial.images=640", "--set", "space.workers=[1]"]
+    short = ["--executor", "local", "--set", "trial.images=640", "--set", "space.workers=[1]", *ONE_GANG]
     sweeper("run", str(spec), *short, "--set", "space.learning_rate=[0.1, 0.2]")
     _, err = sweeper("extend", "small", str(spec), *short)
     assert "2 new trials, 2 that it has already" in err
@@ -133,7 +133,7 @@ def test_extend_adds_only_new_cells(spec: Path, tmp_path: Path) -> None:
 
 def test_rerun_tries_exactly_what_failed(spec: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(OWN)
-    short = ["--executor", "local", "--set", "trial.images=640", "--set", "space.workers=[1]"]
+    short = ["--executor", "local", "--set", "trial.images=640", "--set", "space.workers=[1]", *ONE_GANG]
     model = ["--set", "trial.model=mine:Network"]
     sweeper("run", str(spec), *short, *model, "--set", "space.learning_rate=[0.1]")
     (tmp_path / "broken").touch()

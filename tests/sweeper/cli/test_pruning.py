@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from tests.processes import eventually
-from tests.sweeper.cli.commands import begin, others, rows
+from tests.sweeper.cli.commands import CORES, begin, others, rows
 
 SPEC = """
 name: pruned
-trial: {model: neuron, data: step-function, images: 120000, batch_size: 16, points: 40}
+trial: {model: neuron, data: step-function, images: 60000, batch_size: 16, points: 40}
 space:
   learning_rate: [0.0001, 0.1, 0.00001, 0.01]
   workers: [1]
@@ -21,7 +20,6 @@ objective: {over: images}
 prune: area
 resources: {cpus_per_worker: CORES}
 """
-CORES = len(os.sched_getaffinity(0))  # so that one trial follows the other
 
 
 def test_the_winner_is_that_of_the_whole_grid(spec: Path, tmp_path: Path) -> None:
