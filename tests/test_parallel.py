@@ -10,7 +10,7 @@ import pytest
 from tests.mpi_job import mpi_job
 
 _PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "tests/parallel")
-_TIMEOUT_S = 280  # under a minute where nothing else runs
+_TIMEOUT_S = 280  # about a minute where nothing else runs
 
 
 @pytest.mark.timeout(_TIMEOUT_S + 20)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-from pathlib import Path
+from importlib.metadata import distribution
 
 import numpy as np
 
@@ -26,9 +25,6 @@ def load(split: str) -> DataSet:
     return DataSet(NAME, enlarged[:, None], labels[chosen], classes=10, mean=(0.306,), std=(0.376,))
 
 
-def _file() -> Path:
-    """A row a picture: its pixels from 0 to 16, then its digit. To import scikit-learn takes seconds on every rank."""
-    package = find_spec("sklearn")
-    assert package is not None
-    assert package.origin is not None
-    return Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
+def _file() -> str:
+    """A line per picture: its pixels from 0 to 16, then its digit. Importing scikit-learn takes each rank seconds."""
+    return str(distribution("scikit-learn").locate_file("sklearn/datasets/data/digits.csv.gz"))

@@ -17,7 +17,7 @@ def run_small(main: click.Command, into: Path, *words: str) -> Path:
 
 
 def redraw(main: click.Command, study: Path, into: Path) -> Path:
-    """Make tables and figures anew of a copy of a study's recorded result in a folder, and return the folder."""
+    """Copy a study's recorded result into a folder, redraw its tables and figures there, and return the folder."""
     copy_recorded(study, into)
     _done(main, "--redraw", "--into", str(into))
     return into
