@@ -52,15 +52,15 @@ def test_the_tables_follow_from_the_recorded_result(tmp_path: Path) -> None:
 
 
 def test_the_recipe_reaches_the_papers_accuracy_in_a_hundredth_of_its_time(tmp_path: Path) -> None:
-    """Computed from the recorded evaluations by plain SQL; to the tenth of a percent that the paper gives."""
+    """Means of five seeds, computed from the recorded evaluations by plain SQL."""
     with recorded(FOLDER, tmp_path) as store:
         last = store.execute(
             "SELECT trial.seconds, accuracy FROM evaluation JOIN trial ON trial.id = trial_id "
             "JOIN sweep ON sweep.id = sweep_id WHERE sweep.name = 'recipe' AND evaluation.step = trial.steps"
         ).fetchall()
     assert len(last) == 5
-    assert max(seconds for seconds, _ in last) < RECIPE_S
-    assert round(fmean(accuracy for _, accuracy in last), 3) >= GOAL
+    assert fmean(seconds for seconds, _ in last) < RECIPE_S
+    assert fmean(accuracy for _, accuracy in last) >= GOAL
     assert fmean(seconds for seconds, _ in last) < PUBLISHED[1][1] / 80
 
 
