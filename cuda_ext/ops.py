@@ -180,7 +180,7 @@ def sgd_step_(weights: Tensor, gradients: Tensor, velocity: Tensor | None, numbe
 
 
 def augmented(pictures: Tensor, positions: Tensor, start: Tensor, flip: bool, shift: int, cutout: int) -> Tensor:
-    """New pictures, each moved, mirrored and cut as `cuda_ext.reference.augmented` says; in one pass. No gradients.
+    """New pictures, each moved, mirrored and cut as `cuda_ext.reference.augmented` says; in one pass.
 
     Args:
         pictures: [n, channels, height, width], dense or channels last in memory; the result is laid out alike.
@@ -189,8 +189,10 @@ def augmented(pictures: Tensor, positions: Tensor, start: Tensor, flip: bool, sh
         shift: pixels up to which they move in each direction; cutout: pixels of the square's side, 0 for none.
 
     Raises:
-        RuntimeError: a wrong type, device, layout or shape.
+        RuntimeError: a wrong type, device, layout or shape; or pictures that require gradients, which it does not have.
     """
+    if pictures.requires_grad and torch.is_grad_enabled():
+        raise RuntimeError("augmented: has no gradients, and the pictures require them; detach them")
     _need_kernels(pictures)
     result: Tensor = _NAMESPACE.augmented(pictures, positions, start, flip, shift, cutout)
     return result

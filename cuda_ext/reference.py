@@ -92,7 +92,7 @@ def augmented(pictures: Tensor, positions: Tensor, start: int | Tensor, flip: bo
     kept = kept_rows[:, :, None] & kept_columns[:, None, :]
     if cutout:
         kept = kept & ~_cut(positions, start, height, width, cutout)
-    return _gathered(pictures, rows, columns) * kept[:, None]
+    return torch.where(kept[:, None], _gathered(pictures, rows, columns), 0.0)
 
 
 def random_bits(counters: Tensor, start: int | Tensor) -> Tensor:

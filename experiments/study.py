@@ -7,6 +7,7 @@ python -m experiments.NAME --quick --into DIR  # a small version on CPUs, in sec
 
 from __future__ import annotations
 
+import hashlib
 import json
 import lzma
 import re
@@ -23,6 +24,7 @@ import click
 
 from sweeper.errors import SweeperError, UsageError
 from sweeper.execution import Execution, prepare_sweep, resume_sweep, run_sweep
+from sweeper.gangs import EXECUTORS
 from sweeper.live_view import in_notebook_or_terminal
 from sweeper.output_file import OutputPlace, write_output
 from sweeper.spec.file import load_spec
@@ -33,16 +35,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STORE = "sweeps.db"
+_DEVICE = "device "
+_SAME_S = 60.0  # between a store that a run has left and its packed copy
 _TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-# A recorded result does not tell on which host a sweep ran, and its devices have numbers.
+# A recorded result does not tell on which host a sweep ran, and has short names for its devices.
 _FORGOTTEN = (
     "UPDATE gang SET hosts = '[\"host\"]', pids = '[]'",
     "UPDATE attempt SET log = '', traceback = ''",
     "DELETE FROM scheduler",
 )
-_DEVICES = "SELECT DISTINCT effective ->> 'device_uuid' FROM attempt WHERE effective ->> 'device_uuid' <> ''"
-_NUMBERED = (
-    "UPDATE attempt SET effective = json_set(effective, '$.device_uuid', ?) WHERE effective ->> 'device_uuid' = ?"
+_DEVICES = (
+    "UPDATE attempt SET effective = json_set(effective, '$.device_uuid', short_name(effective ->> 'device_uuid')) "
+    "WHERE effective ->> 'device_uuid' <> ''"
 )
 
 
@@ -74,6 +78,9 @@ class Study:
 
         `overrides` are as for `sweeper run --set`; those in `quick` hold for the small version, which shares cores if
         others have them.
+
+        Raises:
+            UsageError: the sweep of that name is recorded with another spec.
         """
         written = load_spec(self.folder / spec, (*overrides, *(quick if self.quick else ())))
         shares = oversubscribe or self.quick
@@ -83,14 +90,23 @@ class Study:
             found = next((one for one in store.sweeps.all() if one.name == written.name), None)
             if found is None:
                 return run_sweep(store, prepare_sweep(written, execution), execution, audience, again=False)
+            if found.spec.whole() != written:
+                problem = f"{spec}: the sweep {found.name} is recorded with another spec"
+                raise UsageError(problem, f"restore the spec, or remove the sweep: `sweeper delete {found.id}`")
             if found.ended < found.total:
                 return resume_sweep(store, found.id, execution, audience)
             return found
 
     @cached_property
     def store(self) -> Path:
-        """The store's file, unpacked from the recorded result where it is not there yet."""
+        """The store's file, unpacked from the recorded result where it is not there yet.
+
+        Raises:
+            UsageError: it is there, from an interrupted run, and the recorded result is newer.
+        """
         path, packed = self._result / STORE, self._result / f"{STORE}.xz"
+        if path.exists() and packed.exists() and packed.stat().st_mtime > path.stat().st_mtime + _SAME_S:
+            raise UsageError(f"{path}: is older than the recorded result {packed.name}", "remove one of the two")
         if not path.exists() and packed.exists():
             path.write_bytes(lzma.decompress(packed.read_bytes()))
             upgrade_store(f"sqlite:///{path}")
@@ -118,8 +134,8 @@ class Study:
             with closing(sqlite3.connect(copy)) as copied:
                 for statement in _FORGOTTEN:
                     copied.execute(statement)
-                devices = copied.execute(_DEVICES).fetchall()
-                copied.executemany(_NUMBERED, [(f"device {number}", uuid) for number, (uuid,) in enumerate(devices)])
+                copied.create_function("short_name", 1, _short_name)
+                copied.execute(_DEVICES)
                 copied.commit()
                 copied.execute("VACUUM")
             packed = lzma.compress(copy.read_bytes(), preset=9 | lzma.PRESET_EXTREME)
@@ -200,7 +216,9 @@ def study_command(
     @click.option("--quick", is_flag=True, help="A small version on CPUs, in seconds; needs --into.")
     @click.option("--into", type=click.Path(path_type=Path), help="A folder for the results, instead of the study's.")
     @click.option("--only", multiple=True, type=click.Choice(parts), help="Run this part only; may be repeated.")
-    @click.option("--executor", default="local", show_default=True, help="What runs the MPI jobs: local or ray.")
+    @click.option(
+        "--executor", type=click.Choice(EXECUTORS), default="local", show_default=True, help="What runs the MPI jobs."
+    )
     def command(redraw: bool, quick: bool, into: Path | None, only: tuple[str, ...], executor: str) -> None:
         if quick and into is None:
             raise click.UsageError("--quick needs --into, or it would replace the recorded result")
@@ -225,6 +243,13 @@ def copy_recorded(folder: Path, into: Path) -> None:
     into.mkdir(parents=True, exist_ok=True)
     shutil.copy(folder / "README.md", into)
     shutil.copytree(folder / "result", into / "result", ignore=shutil.ignore_patterns("*.db", "*.db-*"))
+
+
+def _short_name(uuid: str) -> str:
+    """What stands for a device: the same in every recorded result, also when it is packed again."""
+    if uuid.startswith(_DEVICE):
+        return uuid
+    return _DEVICE + hashlib.sha256(uuid.encode()).hexdigest()[:8]
 
 
 def _write(path: Path, content: bytes) -> None:

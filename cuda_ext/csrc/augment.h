@@ -1,4 +1,4 @@
-// Where the pixels of an augmented picture come from, the same on every device, and what that asks of its arguments.
+// Where the pixels of an augmented picture come from, the same on every device.
 #pragma once
 
 #include <cstdint>

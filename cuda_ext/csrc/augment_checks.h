@@ -2,14 +2,14 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
 
 #include "augment.h"
 
 namespace sweeper {
 
-// Returns an empty result, laid out as the pictures are: channels last in memory, or dense.
-inline at::Tensor check_augmented(const at::Tensor& pictures, const at::Tensor& positions, const at::Tensor& start,
+inline void check_augmented(const at::Tensor& pictures, const at::Tensor& positions, const at::Tensor& start,
                                   const Augmentations& what) {
   TORCH_CHECK(pictures.dim() == 4 && pictures.is_floating_point(),
               "augmented: expected pictures [n, channels, height, width] of a floating type, got ", pictures.dtype(), " ",
@@ -26,8 +26,12 @@ inline at::Tensor check_augmented(const at::Tensor& pictures, const at::Tensor& 
               start.sizes(), " on ", start.device());
   TORCH_CHECK(what.shift >= 0 && what.cutout >= 0, "augmented: expected shift and cutout of 0 pixels or more, got ",
               what.shift, " and ", what.cutout);
-  return at::empty(pictures.sizes(), pictures.options(),
-                   dense ? at::MemoryFormat::Contiguous : at::MemoryFormat::ChannelsLast);
+}
+
+// An empty result, laid out as the pictures are: dense, or channels last in memory.
+inline at::Tensor like_pictures(const at::Tensor& pictures) {
+  const auto layout = pictures.is_contiguous() ? at::MemoryFormat::Contiguous : at::MemoryFormat::ChannelsLast;
+  return at::empty(pictures.sizes(), pictures.options(), layout);
 }
 
 }  // namespace sweeper

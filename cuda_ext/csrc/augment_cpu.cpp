@@ -1,7 +1,6 @@
 // Augmented pictures on the CPU.
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
-#include <ATen/ops/empty.h>
 #include <torch/library.h>
 
 #include "augment_checks.h"
@@ -12,7 +11,8 @@ namespace {
 at::Tensor augmented(const at::Tensor& pictures, const at::Tensor& positions, const at::Tensor& start, bool flip,
                      int64_t shift, int64_t cutout) {
   const Augmentations what{flip, shift, cutout};
-  at::Tensor result = check_augmented(pictures, positions, start, what);
+  check_augmented(pictures, positions, start, what);
+  at::Tensor result = like_pictures(pictures);
   const int64_t channels = result.size(1), height = result.size(2), width = result.size(3);
   const auto strides = result.strides();
   const int64_t* places = positions.const_data_ptr<int64_t>();

@@ -13,7 +13,10 @@ from dashboards.figures.drawing.panels import title
 from experiments.best_per_worker.recorded import GOAL, PUBLISHED, Run, mean_accuracy
 
 _WIDTH = 9.0  # inches
-_SEVERAL = {"recipe": "today's recipe, mean of {} seeds", "longest": "the same for longer, mean of {} seeds"}
+_SEVERAL = {
+    "recipe": "today's recipe, mean of {} seeds",
+    "longest": "with more augmentation, for longer, mean of {} seeds",
+}
 
 
 @style.drawing()

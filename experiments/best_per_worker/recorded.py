@@ -6,25 +6,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from experiments.study import Study
+from sweeper.ranking.cost import SECONDS_PER_HOUR
 from sweeper.store import EvaluationRecord, TrialRecord
 
 GOAL = 0.818  # the paper's accuracy with one worker
-PRICE = 2.5  # dollars for an hour of a GPU, as the specs have it
 # The paper's section 6: accuracy and seconds by worker count, on K80s with a host each.
 PUBLISHED = {1: (0.818, 260.0), 2: (0.7715, 138.44), 4: (0.71, 84.2)}
 
 
 @dataclass(frozen=True)
 class Run:
-    """A trial and its evaluations, in the order of its steps."""
+    """A trial and its evaluations, in the order of its steps; `price` is dollars for an hour of a worker."""
 
     trial: TrialRecord
     evaluations: Sequence[EvaluationRecord]
+    price: float | None
 
     @property
     def seed(self) -> int:
         """The seed that it was trained with."""
         return int(self.trial.config["seed"])
+
+    @property
+    def dollars(self) -> float | None:
+        """What its training has cost; None where ranks shared a GPU, for each would be charged for one."""
+        if self.trial.oversubscribed or self.price is None:
+            return None
+        return (self.trial.seconds or 0.0) * self.trial.workers * self.price / SECONDS_PER_HOUR
 
     @property
     def last(self) -> float | None:
@@ -48,7 +56,7 @@ def read_runs(study: Study) -> dict[str, list[Run]]:
         for sweep in store.sweeps.all():
             evaluations = store.attempts.evaluations_by_trial(sweep.id)
             trials = [trial for trial in store.trials.of(sweep.id) if trial.state.ended]
-            found[sweep.name] = [Run(trial, evaluations.get(trial.id, ())) for trial in trials]
+            found[sweep.name] = [Run(trial, evaluations.get(trial.id, ()), sweep.spec.rate) for trial in trials]
         return found
 
 

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from experiments.study import Study
-from sweeper.answers.cost import candidates_over
-from sweeper.ranking import best_per_group
 
 PARTS = ("published", "ours", "recipe", "longest")
 GRID_STUDY = Path(__file__).parent.parent / "cifar10_sweep"
-# The sweeps of the grid's study that tell our winners, by worker count, and the axis of their areas.
-GRIDS = {1: ("grid-1w", "seconds"), 2: ("shared-2w", "images"), 4: ("shared-4w", "images"), 8: ("shared-8w", "images")}
-FIELDS = ("workers", "batch_size", "learning_rate")
+# The recipe with more augmentation, for longer.
 _LONGEST = (
     "name=longest",
     "trial.images=20000000",
@@ -25,16 +20,16 @@ _LONGEST = (
     "trial.augmentation={flip: true, shift: 3, cutout: 8}",
     "repeats=3",
 )
-_QUICK = ("trial.model=mlp", "trial.data=digits", "trial.images=4096", "resources.gpus_per_worker=0")
+_QUICK = ("trial.model=mlp", "trial.data=digits", "trial.images=1024", "resources.gpus_per_worker=0")
 _FEW = [{"workers": workers, "batch_size": 64, "learning_rate": 0.1} for workers in (1, 2)]
-_QUICK_PUBLISHED = (*_QUICK, "trial.evaluate_every=1024", f"space.points={json.dumps(_FEW)}")
+_QUICK_PUBLISHED = (*_QUICK, "trial.evaluate_every=256", f"space.points={json.dumps(_FEW)}")
 _QUICK_RECIPE = (
     *_QUICK,
     "trial.augmentation={flip: true, shift: 1}",
     "trial.batch_size=64",
     "trial.learning_rate=0.02",
-    "trial.evaluate_every=1024",
-    "repeats=2",
+    "trial.evaluate_every=256",
+    "repeats=1",
 )
 
 
@@ -46,8 +41,8 @@ def run(study: Study) -> None:
         _ours(study)
     if study.wants("recipe"):
         study.sweep("recipe.yaml", quick=_QUICK_RECIPE)
-    if study.wants("longest"):
-        study.sweep("recipe.yaml", _LONGEST, quick=_QUICK_RECIPE)
+    if study.wants("longest") and not study.quick:
+        study.sweep("recipe.yaml", _LONGEST)
 
 
 def _ours(study: Study) -> None:
@@ -56,24 +51,18 @@ def _ours(study: Study) -> None:
         named = ["name=ours", f"space.points={json.dumps(settings)}"]
         study.sweep("published.yaml", named, oversubscribe=True)
     else:
-        click.echo("ours: skipped, for the study cifar10_sweep has recorded no grid")
+        click.echo("Skipped the part ours: the study cifar10_sweep has recorded no grid.")
 
 
 def our_winners(study: Study) -> list[dict[str, Any]]:
     """The winner of each worker count whose grid the study `cifar10_sweep` has recorded, at its threshold."""
+    from experiments.cifar10_sweep.recorded import read_sweeps, references
+
     grids = Study(GRID_STUDY, None, quick=False, executor=study.executor)
-    found: list[dict[str, Any]] = []
-    if not grids.has_sweeps:
-        return found
-    with grids.reading() as store:
-        sweeps = {sweep.name: sweep for sweep in store.sweeps.all()}
-        for name, over in GRIDS.values():
-            if name in sweeps:
-                candidates = candidates_over(store, sweeps[name], over, oversubscribed=True)
-                groups = best_per_group(candidates, sweeps[name].threshold, ("workers",))
-                found += [_fields(group.ranking[0].parameters) for group in groups if group.ranking]
-    return found
-
-
-def _fields(parameters: dict[str, Any] | Any, fields: Sequence[str] = FIELDS) -> dict[str, Any]:
-    return {field: parameters[field] for field in fields}
+    known = references(read_sweeps(grids)) if grids.has_sweeps else []
+    winners = {one.workers: one.grid().winner() for one in known if not one.uniform}
+    return [
+        {"workers": workers, "batch_size": setting[0], "learning_rate": setting[1]}
+        for workers, setting in winners.items()
+        if setting
+    ]

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from dashboards.figures.words.numbers import measure
-from experiments.best_per_worker.recorded import GOAL, PRICE, PUBLISHED, Run, mean_accuracy, read_runs
+from experiments.best_per_worker.recorded import GOAL, PUBLISHED, Run, mean_accuracy, read_runs
+from experiments.intervals import with_interval
 from experiments.study import Study
-from sweeper.ranking.confidence import interval as interval_of
+from sweeper.ranking.confidence import interval
 
 _SWEEPS = ("published", "ours")
 
@@ -25,7 +26,7 @@ def show(study: Study) -> None:
 
 def _winners(runs: dict[str, list[Run]]) -> tuple[list[str], list[list[object]]]:
     header = ["setting of", "workers", "batch/rate", "shared a GPU", "end", "area, loss x s", "seconds", "cost, $"]
-    header += ["accuracy at the end", "highest", "the paper's"]
+    header += ["last accuracy", "highest", "the paper's"]
     return header, [_winner(name, run) for name in _SWEEPS for run in runs.get(name, ())]
 
 
@@ -34,7 +35,7 @@ def _winner(name: str, run: Run) -> list[object]:
     setting = f"{trial.parameters['batch_size']}/{trial.parameters['learning_rate']:g}"
     seconds = trial.seconds or 0.0
     area = "–" if trial.area_seconds is None else measure(trial.area_seconds)
-    cost = f"{seconds * trial.workers * PRICE / 3600:.4f}"
+    cost = "–" if run.dollars is None else f"{run.dollars:.4f}"
     accuracy, took = PUBLISHED.get(trial.workers, (None, 0.0))
     paper = "–" if accuracy is None or name != "published" else f"{_percent(accuracy)} in {took:g} s"
     whose = {"published": "the paper", "ours": "our grid"}[name]
@@ -48,9 +49,9 @@ def _winner(name: str, run: Run) -> list[object]:
 def _seeds(runs: Sequence[Run]) -> tuple[list[str], list[list[object]]]:
     header = ["seed", "images", "seconds", "accuracy", f"first evaluation of {_percent(GOAL)}, s"]
     rows = [[run.seed, f"{run.trial.images:,}", f"{run.trial.seconds:.2f}", *_reached(run)] for run in runs]
-    seconds, accuracies = [run.trial.seconds or 0.0 for run in runs], [run.last or 0.0 for run in runs]
+    seconds, accuracies = [run.trial.seconds or 0.0 for run in runs], [100 * (run.last or 0.0) for run in runs]
     first = next((at for at, accuracy in mean_accuracy(runs) if accuracy >= GOAL), None)
-    mean = ["mean, 95 % interval", "", _interval(seconds, 1.0, " s"), _interval(accuracies, 100.0, " %")]
+    mean = ["mean, 95 % interval", "", _interval(seconds, " s"), _interval(accuracies, " %")]
     return header, [*rows, [*mean, "–" if first is None else f"{first:.2f} (of the mean)"]]
 
 
@@ -59,10 +60,8 @@ def _reached(run: Run) -> list[str]:
     return [_percent(run.last), "–" if at is None else f"{at:.2f}"]
 
 
-def _interval(values: Sequence[float], factor: float, unit: str) -> str:
-    middle, interval = fmean(values), interval_of(values)
-    around = f" ({factor * interval[0]:.2f} to {factor * interval[1]:.2f})" if interval else ""
-    return f"{factor * middle:.2f}{unit}{around}"
+def _interval(values: Sequence[float], unit: str) -> str:
+    return with_interval(fmean(values), interval(values), "{:.2f}".format, unit)
 
 
 def _percent(accuracy: float | None) -> str:
@@ -73,10 +72,9 @@ def _draw(study: Study, runs: dict[str, list[Run]]) -> None:
     from dashboards.plot import draw_figure
     from experiments.best_per_worker.drawing import draw_accuracies
 
-    with study.reading() as store:
-        for name in _SWEEPS:
-            if any(run.evaluations for run in runs.get(name, ())):
-                for kind, figure in (("loss", "curves"), ("accuracy", "accuracy")):
-                    drawn = draw_figure(store, name, figure, over="seconds", oversubscribed=True)
-                    study.figure(f"{name}-{kind}", drawn)
+    if any(run.evaluations for run in runs.get("published", ())):
+        with study.reading() as store:
+            for kind, figure in (("loss", "curves"), ("accuracy", "accuracy")):
+                drawn = draw_figure(store, "published", figure, over="seconds", oversubscribed=True)
+                study.figure(f"published-{kind}", drawn)
     study.figure("accuracy-over-time", draw_accuracies(runs))

@@ -30,7 +30,7 @@ class Agreement:
 
 def agreement(ours: Grid, theirs: PublishedGrid) -> Agreement:
     """The order of the cells that have areas in both."""
-    common = [one for one in SETTINGS if one in theirs.areas and ours.area(one) is not None]
+    common = _common(ours, theirs)
     rows = [[one for one in common if one[0] == batch] for batch in dict.fromkeys(one[0] for one in common)]
     found = [(len(row), spearman(*_areas(row, ours, theirs))) for row in rows if len(row) >= _FEWEST]
     known = [(cells, value) for cells, value in found if value is not None]
@@ -56,7 +56,7 @@ def published_clock(over_steps: Grid, theirs: PublishedGrid) -> Clock | None:
 
     It has two numbers for all cells of a worker count. None where there are too few cells.
     """
-    common = [one for one in SETTINGS if one in theirs.areas and over_steps.area(one) is not None]
+    common = _common(over_steps, theirs)
     if len(common) < _FEWEST:
         return None
     import numpy as np
@@ -71,8 +71,17 @@ def published_clock(over_steps: Grid, theirs: PublishedGrid) -> Clock | None:
 def agreement_on(clock: Clock, over_steps: Grid, theirs: PublishedGrid) -> float | None:
     """Spearman's correlation of the published areas and ours on a clock, over the cells that have both."""
     areas = clock.areas(over_steps)
-    common = [one for one in SETTINGS if one in theirs.areas and one in areas]
+    common = _common(over_steps, theirs)
     return spearman([areas[one] for one in common], [theirs.areas[one] for one in common])
+
+
+def agreement_by_batch(over_steps: Grid, theirs: PublishedGrid) -> float | None:
+    """Spearman's correlation of the published areas and 1 / batch size, over the same cells.
+
+    No curve of ours counts in it: only a higher correlation is agreement in more than the batch size.
+    """
+    common = _common(over_steps, theirs)
+    return spearman([1 / batch for batch, _ in common], [theirs.areas[one] for one in common])
 
 
 def winner_on(clock: Clock, over_steps: Grid, threshold: float) -> Setting | None:
@@ -103,6 +112,11 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
 
     found = float(stats.spearmanr(first, second).statistic)
     return found if isfinite(found) else None
+
+
+def _common(ours: Grid, theirs: PublishedGrid) -> list[Setting]:
+    """The settings that have an area in both."""
+    return [one for one in SETTINGS if one in theirs.areas and ours.area(one) is not None]
 
 
 def _areas(settings: Sequence[Setting], ours: Grid, theirs: PublishedGrid) -> tuple[list[float], list[float]]:

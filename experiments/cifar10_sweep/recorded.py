@@ -6,15 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from dashboards.figures.tables import Outcome, outcome
-from experiments.cifar10_sweep.running import COUNTS
+from experiments.cifar10_sweep.running import COUNTS, SEEDS
 from experiments.study import Study
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate, rank
 from sweeper.store import SweepRecord, TrialRecord
 from sweeper.store.records import AttemptSpan, GangRecord
+
+if TYPE_CHECKING:
+    from dashboards.figures.tables import Outcome
 
 Setting: TypeAlias = tuple[int, float]  # batch size per worker, learning rate
 _PAUSE = timedelta(minutes=1)  # between two attempts: the study was interrupted, and went on later
@@ -41,6 +43,8 @@ class Grid:
 
     def outcome(self, setting: Setting, threshold: float | None = None) -> Outcome:
         """What came of a setting; one that was not run has no result."""
+        from dashboards.figures.tables import Outcome, outcome  # here, so that winners are read without the dashboards
+
         trial = self.trials.get(setting)
         if trial is None:
             return Outcome.NO_RESULT
@@ -110,8 +114,8 @@ Sweeps: TypeAlias = Mapping[str, RecordedSweep]
 class Reference:
     """The unpruned grids of a worker count: the sweep that has them by seed.
 
-    `shared` where the workers had to share a GPU, `uniform` where weights began within ±0.05, as in report 7. The sweep
-    `further` has some settings with more seeds.
+    `shared` where the workers might share a GPU, and are ranked over images; `uniform` where weights began within
+    ±0.05, as in report 7. The sweep `further` has some settings with more seeds.
     """
 
     workers: int
@@ -147,7 +151,16 @@ class Reference:
 
     @property
     def _way(self) -> str:
-        return ", sharing a GPU" if self.shared else ", weights in ±0.05" if self.uniform else ""
+        if self.shared:
+            return ", sharing a GPU" if self._is_crowded else ", a GPU each"
+        if self.workers > 1:
+            return ", a GPU each, timed"
+        return ", weights in ±0.05" if self.uniform else ""
+
+    @property
+    def _is_crowded(self) -> bool:
+        """Whether workers did share: on a machine with several GPUs, few have to."""
+        return any(trial.oversubscribed for sweep in self.sources.values() for trial in sweep.trials)
 
 
 def read_sweeps(study: Study) -> dict[str, RecordedSweep]:
@@ -163,7 +176,7 @@ def read_sweeps(study: Study) -> dict[str, RecordedSweep]:
 
 
 def references(sweeps: Sweeps) -> list[Reference]:
-    """All that are recorded: one worker first, each count that shared a GPU before the one that had several."""
+    """All that are recorded: one worker first, each count that might share a GPU before the one that had several."""
     return list(_references(sweeps))
 
 
@@ -172,9 +185,11 @@ def _references(sweeps: Sweeps) -> Iterator[Reference]:
         yield Reference(1, False, alone)
     if uniform := _by_seed(sweeps, "uniform-1w"):
         yield Reference(1, False, uniform, uniform=True)
+    further = sweeps.get("shared-seeds")
     for count in COUNTS:
-        if shared := _by_seed(sweeps, f"shared-{count}w"):
-            yield Reference(count, True, shared, sweeps.get("shared-seeds"))
+        name = f"shared-{count}w"
+        if shared := _by_seed(sweeps, name, *(f"{name}-seed{seed}" for seed in SEEDS[1:])):
+            yield Reference(count, True, shared, further if further and count in further.counts else None)
         if several := _by_seed(sweeps, f"several-{count}w"):
             yield Reference(count, False, several)
 

@@ -25,7 +25,7 @@ def show(study: Study) -> None:
     }.items():
         study.table(name, *made)
     if not published:
-        click.echo(f"$SWEEPER_DATA/{PLACE} is not here: what compares with the paper's areas stays as it is")
+        click.echo(f"$SWEEPER_DATA/{PLACE} not found; tables and figures that compare with the paper stay unchanged.")
     else:
         for name, made in {
             "agreement": tables.agreements(sweeps, published),
@@ -39,7 +39,7 @@ def show(study: Study) -> None:
 
 
 def _devices(study: Study, sweeps: Sweeps) -> dict[str, str]:
-    """What each sweep ran on, as in "2 × NVIDIA H200"."""
+    """The kind of device that each sweep ran on; a record does not tell how many there were."""
     with study.reading() as store:
         return {name: _device([store.attempts.of(one.id) for one in sweep.trials]) for name, sweep in sweeps.items()}
 
@@ -47,8 +47,7 @@ def _devices(study: Study, sweeps: Sweeps) -> dict[str, str]:
 def _device(attempts: Sequence[Sequence[AttemptRecord]]) -> str:
     known = [one.effective for of_trial in attempts for one in of_trial if "device_name" in one.effective]
     names = sorted({str(one["device_name"]) for one in known})
-    devices = {one["device_uuid"] for one in known if one.get("device_uuid")}
-    return f"{max(1, len(devices))} × {', '.join(names)}" if names else "–"
+    return ", ".join(names) or "–"
 
 
 def _draw(study: Study, sweeps: Sweeps, published: dict[int, PublishedGrid]) -> None:

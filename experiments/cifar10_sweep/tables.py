@@ -11,6 +11,7 @@ from dashboards.figures.tables import Outcome
 from dashboards.figures.words.numbers import measure
 from experiments.cifar10_sweep.agreement import (
     agreement,
+    agreement_by_batch,
     agreement_on,
     fates,
     judged_alike,
@@ -21,6 +22,7 @@ from experiments.cifar10_sweep.agreement import (
 from experiments.cifar10_sweep.published import WINNERS, PublishedGrid
 from experiments.cifar10_sweep.recorded import Grid, RecordedSweep, Reference, Sweeps, count_of, references, words
 from experiments.cifar10_sweep.winners import Regret, mean_winner, references_of, regrets
+from experiments.intervals import with_interval
 from sweeper.plan.trial import TrialState
 
 Table: TypeAlias = tuple[list[str], list[list[object]]]
@@ -72,9 +74,14 @@ def _winner(reference: Reference) -> list[object]:
     if mean is None:
         middle: list[object] = ["–", len(reference.sources), "–", "–", "–"]
     else:
-        interval = f" ({measure(mean.interval[0])} to {measure(mean.interval[1])})" if mean.interval else ""
         apart = {True: "yes", False: "no", None: "–"}[mean.separated]
-        middle = [words(mean.setting), mean.seeds, f"{measure(mean.area)}{interval}", words(mean.runner_up), apart]
+        middle = [
+            words(mean.setting),
+            mean.seeds,
+            with_interval(mean.area, mean.interval, measure),
+            words(mean.runner_up),
+            apart,
+        ]
     return [*first, *middle, words(WINNERS[reference.workers]), _paper_setting_here(grid)]
 
 
@@ -139,6 +146,7 @@ def clocks(sweeps: Sweeps, published: dict[int, PublishedGrid]) -> Table:
         "workers",
         "a step takes",
         "Spearman",
+        "by batch size alone",
         *(f"winner at {limit:g}" for limit in _LIMITS),
         "the paper's winner",
     ]
@@ -148,8 +156,8 @@ def clocks(sweeps: Sweeps, published: dict[int, PublishedGrid]) -> Table:
         if clock := published_clock(grid, paper):
             takes = f"{1000 * clock.step_s:.0f} ms + {1000 * clock.image_s:.2f} ms an image"
             chosen = [words(winner_on(clock, grid, limit)) for limit in _LIMITS]
-            order = _correlation(agreement_on(clock, grid, paper))
-            rows.append([reference.name, takes, order, *chosen, words(WINNERS[reference.workers])])
+            orders = [_correlation(one) for one in (agreement_on(clock, grid, paper), agreement_by_batch(grid, paper))]
+            rows.append([reference.name, takes, *orders, *chosen, words(WINNERS[reference.workers])])
     return header, rows
 
 

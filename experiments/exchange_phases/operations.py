@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from experiments.exchange_phases.running import WORKERS
 from experiments.study import Study
 from sweeper.store import Store, TrialRecord
 
@@ -15,7 +14,8 @@ DUMMY, TRAINING = "dummy", "training"
 SERVER = "parameter-server"
 # Phases of an exchange; the others are the computing before it, waiting for the slowest rank, and reporting.
 EXCHANGING = ("gather", "average", "all-reduce", "update", "broadcast")
-_PLACE = re.compile(r"training-(.+?)(-nccl)?")
+_PLACE = r"(cpu|gpu|\d+-gpus)"  # as the study's parts name their measurements
+_DUMMY, _TRAINING = re.compile(f"{DUMMY}-{_PLACE}"), re.compile(f"{TRAINING}-{_PLACE}(-nccl)?")
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,20 @@ class Series:
         return next(fitting, None)
 
 
-def all_series(study: Study, places: Sequence[str]) -> list[Series]:
-    """Dummy steps and training at each place that has been measured."""
+def all_series(study: Study) -> list[Series]:
+    """Dummy steps and training at each place that has been measured: the CPU, then by number of GPUs."""
     trained = _training(study)
+    files = [_DUMMY.fullmatch(path.stem) for path in (study.into / "result").glob("*.json")]
     found = []
-    for place in places:
+    for place in sorted({file[1] for file in files if file} | {row.place for row in trained}, key=_gpus_of):
         found.append(Series(place, DUMMY, tuple(_dummy(study, place))))
         found.append(Series(place, TRAINING, tuple(row for row in trained if row.place == place)))
     return [series for series in found if series.rows]
+
+
+def _gpus_of(place: str) -> int:
+    named = {"cpu": 0, "gpu": 1}
+    return named[place] if place in named else int(place.partition("-")[0])
 
 
 def _dummy(study: Study, place: str) -> Iterator[Operations]:
@@ -97,7 +103,7 @@ def _training(study: Study) -> list[Operations]:
         return [
             row
             for sweep in store.sweeps.all()
-            if (found := _PLACE.fullmatch(sweep.name))
+            if (found := _TRAINING.fullmatch(sweep.name))
             for row in _of_sweep(store, sweep.id, found[1])
         ]
 
@@ -115,8 +121,3 @@ def _of_sweep(store: Store, sweep: str, place: str) -> Iterator[Operations]:
             messages = store.attempts.of(trials[0].id)[-1].effective["messages"]
             shared = any(trial.oversubscribed for trial in trials)
             yield Operations(place, TRAINING, method, workers, seconds, messages, shared, len(taken))
-
-
-def worker_counts(series: Sequence[Series]) -> list[int]:
-    """Those that occur, in order."""
-    return [count for count in WORKERS if any(count in one.counts for one in series)]

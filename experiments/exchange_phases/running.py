@@ -9,9 +9,9 @@ from typing import Any
 from benchmarks.exchange import METHODS
 from benchmarks.measure import hardware, versions
 from benchmarks.ranks import told_by_ranks
+from experiments.machine import gpus_for
 from experiments.study import Study
-from sweeper.errors import UsageError
-from sweeper.gangs.machine import local_gpus, usable_cpus
+from sweeper.gangs.machine import usable_cpus
 
 PARTS = ("cpu", "gpu")
 WORKERS = (1, 2, 4, 8)
@@ -48,15 +48,12 @@ def places(study: Study) -> Iterator[Place]:
     """Where this machine is to measure.
 
     Raises:
-        UsageError: the part `gpu` is asked for by name, and there is no GPU.
+        UsageError: the part `gpu` alone is asked for, and cannot be measured.
     """
     if study.wants("cpu"):
         yield Place("cpu", 0)
-    gpus = len(local_gpus())
-    if study.wants("gpu") and gpus and not study.quick:
+    if gpus := gpus_for(study):
         yield Place("gpu" if gpus == 1 else f"{gpus}-gpus", gpus)
-    elif study.wants("gpu") and not study.wants("cpu"):
-        raise UsageError("--only gpu: this machine has no GPU", "run this part on a machine with one, or --only cpu")
 
 
 def run(study: Study) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from experiments.exchange_phases.operations import SERVER, Operations, Series, all_series
 from experiments.study import Study
 
-_PLACES = ("cpu", "gpu", "2-gpus", "4-gpus", "8-gpus")
 # Report 7's sample output; the first three are seconds that its lines give for 4 workers.
 _WORKERS_OF_REPORT = 4
 _PRINTED = (
@@ -23,7 +22,7 @@ def show(study: Study) -> None:
     """Make all of them."""
     from experiments.exchange_phases.drawing import draw_methods, draw_operations
 
-    series = all_series(study, _PLACES)
+    series = all_series(study)
     study.table("report", ["line", "report 7", *(one.name for one in series)], _printed(series))
     header = ["ranks on, in", "workers", *_OPERATIONS, "all four", "wait"]
     study.table("server", header, [row for one in series for row in _server(one)])
@@ -65,6 +64,7 @@ def _methods(series: Series, methods: Sequence[str]) -> list[list[str]]:
     return rows
 
 
+_MEMORIES = {"host": "the host's memory", "direct": "the GPU's memory", "-": "-"}
 _HARDWARE = ["ranks on", "hardware", "messages from", "runs of each row", "versions"]
 
 
@@ -74,13 +74,23 @@ def _hardware(study: Study, series: Sequence[Series]) -> list[list[str]]:
         measured = study.measured(f"dummy-{place}")
         here = [one for one in series if one.place == place]
         if measured:
-            first, own = measured[0], here[0].find(SERVER, here[0].counts[-1])
+            first = measured[0]
             device = "" if place == "cpu" else f"{first['device']}; "
-            memory = "the GPU's memory" if own and own.messages == "direct" else "the host's memory"
             runs = ", ".join(f"{one.rows[-1].runs} {one.kind}" for one in here)
             used = ", ".join(f"{name} {version}" for name, version in first["versions"].items())
-            rows.append([here[0].place_name, f"{device}{first['hardware']}", memory, runs, used])
+            rows.append([here[0].place_name, f"{device}{first['hardware']}", _memory(here), runs, used])
     return rows
+
+
+def _memory(series: Sequence[Series]) -> str:
+    """Where the messages of several ranks lie, with the methods that differ from most."""
+    found: dict[str, list[str]] = {}
+    for row in (row for one in series for row in one.rows if row.workers > 1):
+        methods = found.setdefault(row.messages, [])
+        if row.method not in methods:
+            methods.append(row.method)
+    (most, _), *others = sorted(found.items(), key=lambda one: -len(one[1])) or [("-", [])]
+    return "; ".join([_MEMORIES[most], *(f"{', '.join(methods)}: {_MEMORIES[place]}" for place, methods in others)])
 
 
 def _count(found: Operations) -> str:

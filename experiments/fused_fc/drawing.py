@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from dashboards.figures.drawing import style
 from dashboards.figures.drawing.panels import title
-from experiments.doublings import along_doublings, draw_line
+from experiments.doublings import along_doublings, draw_line, spans_a_decade
 from experiments.fused_fc.running import PAD, PAPER
 
 Row = dict[str, Any]
@@ -31,7 +31,7 @@ def draw_realignment(rows: Sequence[Row]) -> Figure:
         }
 
     words = "a column of ones put in front of a square matrix, float32, median of runs"
-    return _panels(right, lines, words, "rows and columns")
+    return _panels("Realignment", right, lines, words, "rows and columns")
 
 
 def _others(here: Sequence[Row], question: str) -> list[tuple[int, float]]:
@@ -47,32 +47,35 @@ def draw_layers(rows: Sequence[Row]) -> Figure:
         for row in here:
             batch, kind = row["shape"][0], row["type"]
             ours = found.setdefault(f"FusedMLP, {kind}", [])
-            if (batch, row["value"]) not in ours and all(at != batch for at, _ in ours):
+            if all(at != batch for at, _ in ours):
                 ours.append((batch, row["value"]))
             found.setdefault(f"{row['baseline']}, {kind}", []).append((batch, row["baseline_value"]))
         return found
 
     words = "layers of 576-64-32-10, forward and backward, median of runs"
-    return _panels(rows, lines, words, "batch")
+    return _panels("Fused fully connected layers", rows, lines, words, "batch")
 
 
 def _panels(
+    name: str,
     rows: Sequence[Row],
     lines: Callable[[Sequence[Row]], dict[str, list[tuple[int, float]]]],
     words: str,
     along: str,
 ) -> Figure:
-    """A panel for the CPU and one for the GPU, those that are measured."""
+    """A panel for the CPU and one for the GPU, those that are measured, under the figure's name."""
     places = list(dict.fromkeys(row["where"] for row in rows))
     labels = max((len(lines([row for row in rows if row["where"] == where])) for where in places), default=0)
     figure = style.new_figure(_WIDTH, 3.9 + 0.2 * labels)
     grid = figure.subplots(1, len(places), squeeze=False).ravel().tolist()
     for axes, where in zip(grid, places, strict=True):
         found = lines([row for row in rows if row["where"] == where])
-        for place, (label, points) in enumerate(found.items()):
-            draw_line(axes, place, [at for at, _ in points], [value for _, value in points], label)
-        along_doublings(axes, sorted({at for points in found.values() for at, _ in points}), along)
+        for place, (label, line) in enumerate(found.items()):
+            draw_line(axes, place, [at for at, _ in line], [value for _, value in line], label)
+        points = [point for line in found.values() for point in line]
+        logarithmic = spans_a_decade([value for _, value in points])
+        along_doublings(axes, sorted({at for at, _ in points}), along, logarithmic=logarithmic)
         axes.set(title=where, ylabel="µs")
         axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.16))
-    title(figure, "Fused fully connected layers", words, _WIDTH)
+    title(figure, name, words, _WIDTH)
     return figure

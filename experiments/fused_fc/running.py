@@ -8,30 +8,27 @@ from dataclasses import asdict
 from typing import Any
 
 from benchmarks.measure import Row
+from experiments.machine import gpus_for
 from experiments.study import Study
-from sweeper.errors import UsageError
-from sweeper.gangs.machine import local_gpus
 
 PARTS = ("cpu", "gpu")
 BANDWIDTH, PAD, PAPER, LAYER, CLASSIFIER = "bandwidth", "pad", "paper", "layer", "classifier"
 _RUNS = 7
 _RUNS_ON_CPU = 15
 _BATCHES = (16, 64, 128, 512)
+_SIDES = (512, 1024, 2048, 4096)  # of square matrices, which are drawn
 
 
 def run(study: Study) -> None:
     """Measure the parts that are asked for and not recorded.
 
     Raises:
-        UsageError: the part `gpu` is asked for by name, and there is no GPU.
+        UsageError: the part `gpu` alone is asked for, and cannot be measured.
     """
     if study.wants("cpu") and not study.measured("cpu"):
         with _one_core():
             study.record("cpu", list(on_cpu(quick=study.quick)))
-    on_a_gpu = bool(local_gpus()) and not study.quick
-    if study.wants("gpu") and not on_a_gpu and not study.wants("cpu"):
-        raise UsageError("--only gpu: this machine has no GPU", "run this part on a machine with one, or --only cpu")
-    if study.wants("gpu") and on_a_gpu and not study.measured("gpu"):
+    if gpus_for(study) and not study.measured("gpu"):
         study.record("gpu", list(on_gpu()))
 
 
@@ -55,7 +52,7 @@ def on_cpu(*, quick: bool) -> Iterator[dict[str, Any]]:
     n = 3 if quick else _RUNS_ON_CPU
     for rows, cols in ((512, 256),) if quick else ((16384, 2048), (2048, 16384), (1 << 18, 64)):
         yield from _rows(BANDWIDTH, "float32", (rows, cols), realignment.large_on_cpu(rows, cols, n))
-    for side in (128,) if quick else (512, 1024, 2048, 4096):
+    for side in (128,) if quick else _SIDES:
         yield from _rows(PAD, "float32", (side, side), realignment.against_pad(side, side, "float32", n, "cpu"))
         yield from _rows(PAPER, "float32", (side, side), realignment.against_paper(side, side, n, "cpu"))
     for shape in ((64, 64, 32),) if quick else ((128, 576, 64), (512, 1024, 1024)):
@@ -72,9 +69,9 @@ def on_gpu() -> Iterator[dict[str, Any]]:
     for kind, cols in (("float32", (8192, 64)), ("bfloat16", (16384, 128))):
         for shape in ((16384, cols[0]), (1 << 20, cols[1])):
             yield from _rows(BANDWIDTH, kind, shape, realignment.large(*shape, kind, _RUNS))
-        for shape in ((128, 576), (1024, 1024), (4096, 4096), (16384, cols[0])):
+        for shape in ((128, 576), *((side, side) for side in _SIDES), (16384, cols[0])):
             yield from _rows(PAD, kind, shape, realignment.against_pad(*shape, kind, _RUNS))
-    for side in (512, 1024, 2048, 4096):
+    for side in _SIDES:
         yield from _rows(PAPER, "float32", (side, side), realignment.against_paper(side, side, _RUNS))
     with dense.tf32():
         for kind in dense.TYPES:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from dashboards.figures.drawing import style
 from dashboards.figures.drawing.axis_numbers import AxisNumbers
+from dashboards.figures.drawing.lines import group_colour
 from dashboards.figures.drawing.panels import title
 from experiments.doublings import along_doublings
 from experiments.single_neuron.curves import Curve
@@ -43,7 +44,7 @@ def draw_losses(words: str, gradients: Sequence[Curve], some: Sequence[Curve]) -
 
 def _draw(axes: Axes, curve: Curve, one: Curve | None) -> None:
     steps = curve.every * np.arange(1, len(curve.losses) + 1)
-    # As pixels: ten thousand points of noise are no lines that anybody follows.
+    # As pixels: nobody follows ten thousand points of noise as lines.
     axes.plot(
         steps, curve.losses, color=style.GROUP_COLOURS[4], linewidth=0.5, alpha=0.7, rasterized=True, label="every step"
     )
@@ -83,7 +84,6 @@ def draw_claim(seeds: Mapping[int, Sequence[Measures]]) -> Figure:
             list(seeds), expected, color=style.INK, linewidth=1.0, linestyle=(0, (5, 3)), label="one worker's / √N"
         )
     noise.set(title="noise of the loss", ylabel="standard deviation")
-    noise.set_ylim(bottom=0.0)
     for axes in (speed, noise):
         along_doublings(axes, list(seeds), "workers", logarithmic=axes is speed and reached)
         axes.legend(loc="best")
@@ -102,7 +102,7 @@ def _draw_means(axes: Axes, values: Mapping[int, Sequence[float | None]], label:
         list(whole),
         means,
         yerr=errors.T,
-        color=style.GROUP_COLOURS[place],
+        color=group_colour(place),
         marker=style.GROUP_MARKERS[place],
         markersize=5.5,
         linewidth=1.9,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from experiments.intervals import with_interval
 from experiments.single_neuron import curves
 from experiments.single_neuron.curves import Curve
 from experiments.single_neuron.measures import Measures
@@ -77,13 +78,8 @@ def _mean(values: Sequence[float | None], decimals: int, *, signed: bool = False
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
         return "-"
-    number = "{:+,.{}f}" if signed else "{:,.{}f}"
-    mean = number.format(float(np.mean(known)), decimals)
-    found = interval(known)
-    if found is None:
-        return mean
-    low, high = (number.format(end, decimals) for end in found)
-    return f"{mean} ({low} to {high})"
+    sign = "+" if signed else ""
+    return with_interval(float(np.mean(known)), interval(known), lambda value: f"{value:{sign},.{decimals}f}")
 
 
 _WAYS_HEADER = ["averaged", "workers", "steps to 0.06", "mean loss", "noise", "s to 0.06", "s for all steps"]

@@ -50,6 +50,39 @@ def test_every_type_is_moved(dtype: torch.dtype, device: str) -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
+def test_what_is_not_shown_does_not_matter(device: str) -> None:
+    """Not even where it is not finite; and what comes in is 0 without a sign."""
+    pictures, positions, start = arguments(9, (3, 8, 8), device)
+    pictures[:, 0], pictures[:, 1], pictures[:, 2] = torch.nan, torch.inf, -1.0
+    for way in (augmented, reference.augmented):
+        found = way(pictures, positions, start, True, 2, 3)
+        outside = ~found[:, 0].isnan()
+        assert outside.any()
+        assert (found[:, 1][outside] == 0).all()
+        assert not found[:, 2][outside].signbit().any()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_pictures_that_require_gradients_are_refused(device: str) -> None:
+    pictures, positions, start = arguments(2, (3, 8, 8), device)
+    with pytest.raises(RuntimeError, match="has no gradients"):
+        augmented(pictures.requires_grad_(), positions, start, True, 2, 3)
+    with torch.no_grad():
+        assert not augmented(pictures, positions, start, True, 2, 3).requires_grad
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_compiled_graph_holds_it(device: str) -> None:
+    given = arguments(5, (3, 8, 8), device)
+
+    def twice(pictures: Tensor, positions: Tensor, start: Tensor) -> Tensor:
+        return 2 * augmented(pictures, positions, start, True, 2, 3)
+
+    compiled = torch.compile(twice, backend="aot_eager", fullgraph=True)
+    assert torch.equal(compiled(*given), twice(*given))
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_no_pictures_are_none(device: str) -> None:
     pictures, positions, start = arguments(0, (3, 8, 8), device)
     assert augmented(pictures, positions, start, True, 2, 3).shape == (0, 3, 8, 8)
@@ -75,6 +108,14 @@ def test_what_does_not_fit_is_refused(device: str) -> None:
 def test_the_operators_contract(device: str) -> None:
     given = arguments(5, (3, 8, 8), device)
     torch.library.opcheck(torch.ops.sweeper.augmented, (*given, True, 2, 3))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_pictures_and_positions_on_two_devices_are_refused() -> None:
+    pictures, positions, start = arguments(4, (3, 8, 8), "cpu")
+    for wrong in ((pictures.cuda(), positions, start), (pictures, positions.cuda(), start)):
+        with pytest.raises(RuntimeError, match="int64 positions"):
+            augmented(*wrong, True, 1, 1)
 
 
 @pytest.mark.skipif(len(DEVICES) < 2 or not torch.cuda.is_available(), reason="no GPU")

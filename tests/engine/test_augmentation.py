@@ -21,7 +21,12 @@ POSITIONS = torch.arange(50)
 
 def augmented(seed: int = 0, pictures: torch.Tensor = PICTURES, **settings: Any) -> torch.Tensor:
     config = AugmentationConfig.model_validate(settings)
-    return Augmentation(config, seed, CPU)(pictures, POSITIONS[: len(pictures)])
+    plain, fused = (
+        Augmentation(config, seed, CPU, fused=fused)(pictures, POSITIONS[: len(pictures)]) for fused in (False, True)
+    )
+    assert torch.equal(plain, fused)
+    assert plain.stride() == fused.stride()
+    return fused
 
 
 def splitmix(counter: int, start: int) -> int:

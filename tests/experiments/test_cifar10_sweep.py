@@ -5,6 +5,8 @@ from __future__ import annotations
 import lzma
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +22,7 @@ from experiments.cifar10_sweep.__main__ import main
 from experiments.cifar10_sweep.agreement import (
     Clock,
     agreement,
+    agreement_by_batch,
     agreement_on,
     fates,
     judged_alike,
@@ -27,8 +30,9 @@ from experiments.cifar10_sweep.agreement import (
     spearman,
 )
 from experiments.cifar10_sweep.drawing.by_threshold import stretches
+from experiments.cifar10_sweep.drawing.heatmaps import draw_beside
 from experiments.cifar10_sweep.published import SETTINGS, PublishedGrid, published_grids
-from experiments.cifar10_sweep.recorded import Grid, Setting, Sweeps, read_sweeps, references
+from experiments.cifar10_sweep.recorded import Grid, Reference, Setting, Sweeps, read_sweeps, references
 from experiments.cifar10_sweep.winners import mean_winner, regrets
 from experiments.study import Study, copy_recorded
 from sweeper.plan import plan
@@ -37,6 +41,7 @@ from sweeper.ranking import Candidate
 from sweeper.spec import SweepSpec
 from sweeper.spec.file import load_spec
 from sweeper.store import SweepRecord
+from tests.experiments.commands import redraw, run_small
 
 FOLDER = Path(running.__file__).parent
 THRESHOLD = 1.8
@@ -49,20 +54,13 @@ def study_of(into: Path, *only: str) -> Study:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the results of the small version."""
-    into = tmp_path_factory.mktemp("small")
-    ended = CliRunner().invoke(main, ["--quick", "--into", str(into)])
-    assert ended.exit_code == 0, ended.output
-    return into
+    return run_small(main, tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the recorded result, redrawn."""
-    into = tmp_path_factory.mktemp("recorded")
-    copy_recorded(FOLDER, into)
-    ended = CliRunner().invoke(main, ["--redraw", "--into", str(into)])
-    assert ended.exit_code == 0, ended.output
-    return into
+    return redraw(main, FOLDER, tmp_path_factory.mktemp("recorded"))
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +68,7 @@ def sweeps(recorded: Path) -> Sweeps:
     return read_sweeps(study_of(recorded))
 
 
+@pytest.mark.long
 class TestSmallVersion:
     def test_runs_its_parts_to_their_ends(self, small: Path) -> None:
         names = ["grid-1w", "shared-2w", "shared-seeds", "reuse-shared"]
@@ -142,6 +141,7 @@ class TestWhatIsRun:
             "shared-2w": (2,),
             "shared-4w": (4,),
             "shared-8w": (8,),
+            **{f"reuse-shared-2w-seed{seed}": (1, 2) for seed in range(5)},
             "reuse-shared": (1, 2, 4, 8),
         }
         for spec, oversubscribe in listing.specs.values():
@@ -172,12 +172,12 @@ class TestWhatIsRun:
         listing = Listing(tmp_path, "several")
         running.run(listing)
         assert listing.specs == {}
-        assert "several: skipped" in capsys.readouterr().out
+        assert "Skipped the part several: it needs at least two GPUs." in capsys.readouterr().out
 
     def test_further_seeds_need_the_grids(self, tmp_path: Path) -> None:
         ended = CliRunner().invoke(main, ["--only", "shared-seeds", "--into", str(tmp_path)])
         assert ended.exit_code == 1
-        assert "shared-2w: shared-seeds needs it" in ended.output
+        assert "shared-4w: shared-seeds needs it" in ended.output
 
 
 class TestRecordedResult:
@@ -190,14 +190,14 @@ class TestRecordedResult:
         copy_recorded(FOLDER, tmp_path)
         monkeypatch.setenv("SWEEPER_DATA", str(tmp_path))
         ended = CliRunner().invoke(main, ["--redraw", "--into", str(tmp_path)])
-        assert "areas.csv is not here" in ended.output
+        assert "areas.csv not found; tables and figures that compare with the paper stay unchanged." in ended.output
         assert (tmp_path / "README.md").read_text() == (FOLDER / "README.md").read_text()
 
     def test_winners_follow_from_the_raw_curves(self, recorded: Path, sweeps: Sweeps) -> None:
         """Areas from zero and thresholds once more, without Sweeper's code."""
         with closing(sqlite3.connect(":memory:")) as raw:
             raw.deserialize(unpacked(recorded))
-            for name in ("grid-1w", "shared-2w", "shared-4w", "shared-8w"):
+            for name in ("grid-1w", "uniform-1w", "shared-2w", "shared-4w", "shared-8w"):
                 if name in sweeps:
                     grid = sweeps[name].grid(sweeps[name].counts[0], 0)
                     assert winner_of(raw, name, grid.over) == grid.winner()
@@ -209,6 +209,14 @@ class TestRecordedResult:
         found = [one.percent for one in regrets(sweeps) if one.sweep.startswith("forecast-")]
         assert None not in found
         assert fmean(one for one in found if one is not None) <= 1.0
+
+    def test_forecasts_with_reuse_cost_at_most_a_percent(self, sweeps: Sweeps) -> None:
+        """Of one and two workers, in every recorded grid of the same seed."""
+        found = [one for one in regrets(sweeps) if one.sweep.startswith("reuse-shared-2w")]
+        assert {one.seed for one in found} == {0, 1, 2, 3, 4}
+        percents = [one.percent for one in found if one.percent is not None]
+        assert len(percents) == len(found)
+        assert fmean(percents) <= 1.0
 
     def test_pruning_trains_less_than_the_grid(self, sweeps: Sweeps) -> None:
         grid, area, forecast = (
@@ -228,6 +236,46 @@ class TestRecordedResult:
         found = [one.winner[0] for one in stretches(sweeps["grid-1w"].grid(1, 0))]
         assert found == sorted(found)
         assert found[0] < found[-1]
+
+    def test_the_device_is_named_and_not_counted(self, recorded: Path) -> None:
+        """A record has the GPU of rank 0 alone, so that nobody can tell how many there were."""
+        rows = (recorded / "README.md").read_text().partition("<!-- table: hardware -->")[2].splitlines()[3:]
+        assert {row.split("|")[1].strip() for row in rows if row.startswith("|")} == {"NVIDIA H200"}
+
+    def test_batch_sizes_alone_order_the_cells_as_the_paper_did(self, sweeps: Sweeps) -> None:
+        published = published_grids()
+        if not published:
+            pytest.skip("the published areas are not here")
+        found = [agreement_by_batch(one.grid(over="steps"), published[one.workers]) for one in references(sweeps)]
+        assert found == pytest.approx([0.388, 0.388, 0.525, 0.892, 0.975], abs=0.001)
+
+    def test_a_gpu_each_is_told_from_a_shared_one(self, sweeps: Sweeps) -> None:
+        names = ["1", "1, weights in ±0.05", "2, sharing a GPU", "4, sharing a GPU", "8, sharing a GPU"]
+        assert [one.name for one in references(sweeps)] == names
+        assert Reference(2, False, {}).words == "2 workers, a GPU each, timed"
+
+    def test_no_hatch_runs_behind_an_area(self, sweeps: Sweeps) -> None:
+        reference = references(sweeps)[3]
+        drawn = draw_beside(reference, PublishedGrid({(128, 0.4): 273.0}, frozenset()))
+        texts = {text.get_position(): text.get_bbox_patch() for text in drawn.axes[0].texts}
+        grid = reference.grid()
+        above = [one for one in SETTINGS if grid.outcome(one) is Outcome.ABOVE_THRESHOLD]
+        assert sum(ground is not None for ground in texts.values()) == len(above) > 0
+        assert drawn.axes[1].texts[0].get_bbox_patch() is not None
+
+
+def test_other_studies_read_winners_without_the_dashboards(recorded: Path) -> None:
+    program = f"""
+import sys
+from pathlib import Path
+from experiments.cifar10_sweep.recorded import read_sweeps, references
+from experiments.study import Study
+study = Study(Path({str(FOLDER)!r}), Path({str(recorded)!r}), quick=False, executor="local")
+print([one.grid().winner() for one in references(read_sweeps(study))])
+print({{"dashboards", "matplotlib", "torch"}} & sys.modules.keys())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[(512, 0.3), (512, 0.5), (16, 0.1), (16, 0.2), (16, 0.2)]", "set()"]
 
 
 def unpacked(folder: Path) -> bytes:
@@ -293,6 +341,11 @@ class TestAgreement:
         assert found is not None
         assert (found.step_s, found.image_s) == pytest.approx((0.06, 0.001))
         assert agreement_on(found, grid_of(steps), theirs) == pytest.approx(1)
+
+    def test_batch_sizes_alone_need_no_curve_of_ours(self) -> None:
+        theirs = PublishedGrid({one: 5.0 + 100 / one[0] for one in SETTINGS[:40]}, frozenset())
+        assert agreement_by_batch(grid_of(dict.fromkeys(SETTINGS[9:], 1.0)), theirs) == pytest.approx(1)
+        assert agreement_by_batch(grid_of(dict.fromkeys(SETTINGS[:9], 1.0)), theirs) is None
 
     def test_cells_are_counted_by_what_came_of_them(self) -> None:
         qualified, above, missing = SETTINGS[:3]

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from experiments.fused_fc.__main__ import main
+from experiments.fused_fc.drawing import draw_layers, draw_realignment
 from experiments.fused_fc.limits import limits_of
-from experiments.study import copy_recorded
+from tests.experiments.commands import redraw, run_small
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "fused_fc"
 QUESTIONS = {"bandwidth", "pad", "paper", "layer", "classifier"}
@@ -20,10 +20,7 @@ HOPPER = {"tf32": 494.7, "bf16": 989.4}
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("small")
-    done = CliRunner().invoke(main, ["--quick", "--into", str(folder)])
-    assert done.exit_code == 0, done.output
-    return folder
+    return run_small(main, tmp_path_factory.mktemp("small"))
 
 
 def rows_of(folder: Path, where: str) -> list[dict[str, Any]]:
@@ -39,24 +36,24 @@ def test_the_small_version_answers_every_question(small: Path) -> None:
     assert {path.name for path in (small / "figures").iterdir()} == {"realignment.svg", "layers.svg"}
 
 
-def test_the_gpu_part_is_rejected_where_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    done = CliRunner().invoke(main, ["--only", "gpu", "--into", str(tmp_path)])
-    assert done.exit_code == 1
-    assert "this machine has no GPU" in done.output
-    assert len(done.output.strip().splitlines()) == 1
-
-
 def test_the_tables_follow_from_the_recorded_result(tmp_path: Path) -> None:
-    copy_recorded(FOLDER, tmp_path)
-    done = CliRunner().invoke(main, ["--redraw", "--into", str(tmp_path)])
-    assert done.exit_code == 0, done.output
+    redraw(main, FOLDER, tmp_path)
     assert (tmp_path / "README.md").read_text() == (FOLDER / "README.md").read_text()
 
 
 def test_every_question_is_answered_in_the_recorded_result() -> None:
     assert {row["question"] for row in rows_of(FOLDER, "cpu")} == QUESTIONS
     assert {row["question"] for row in rows_of(FOLDER, "gpu")} in (set(), QUESTIONS)
+
+
+def test_figures_are_named_by_what_they_show() -> None:
+    rows = [{**row, "where": where} for where in ("CPU", "GPU") for row in rows_of(FOLDER, where.lower())]
+    shifts = draw_realignment([row for row in rows if row["question"] in ("pad", "paper")])
+    layers = draw_layers([row for row in rows if row["question"] == "classifier"])
+    names = [figure.get_suptitle().partition("\n")[0] for figure in (shifts, layers)]
+    assert names == ["Realignment", "Fused fully connected layers"]
+    assert [axes.get_yscale() for axes in layers.axes] == ["log", "linear"]
+    assert layers.axes[1].get_ylim()[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
 // Augmented pictures on the GPU: checks and the launch.
-#include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -34,8 +33,11 @@ void run(const at::Tensor& pictures, const at::Tensor& result, const at::Tensor&
 at::Tensor augmented(const at::Tensor& pictures, const at::Tensor& positions, const at::Tensor& start, bool flip,
                      int64_t shift, int64_t cutout) {
   const Augmentations what{flip, shift, cutout};
+  check_augmented(pictures, positions, start, what);
+  TORCH_CHECK(pictures.size(0) * pictures.size(2) * pictures.size(3) < (int64_t{1} << 38),
+              "augmented: expected fewer than 2^38 pixels, got ", pictures.sizes(), "; pass fewer pictures");
   const c10::cuda::CUDAGuard guard(pictures.device());
-  at::Tensor result = check_augmented(pictures, positions, start, what);
+  at::Tensor result = like_pictures(pictures);
   switch (result.element_size()) {
     case 2:
       run<uint16_t>(pictures, result, positions, start, what);

@@ -10,10 +10,9 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.patheffects import withStroke
 
 from dashboards.figures.drawing import style
-from dashboards.figures.drawing.colour_scale import ColourScale, ink_on
+from dashboards.figures.drawing.colour_scale import Colour, ColourScale, ink_on
 from dashboards.figures.tables import Outcome
 from dashboards.figures.words.numbers import number
 from experiments.cifar10_sweep.published import SETTINGS, WINNERS, PublishedGrid
@@ -24,6 +23,7 @@ _RATES = sorted({rate for _, rate in SETTINGS})
 _WITHOUT_AREA = {Outcome.AT_CHANCE: ("#f2e6d5", "----", "#d5bd9b"), Outcome.DIVERGED: ("white", "xxxx", "#9a9fa6")}
 _NOT_RUN = ("#f7f7f7", "..", "#c9ccd0")
 _ABOVE = "////"  # over the colour of a cell above the threshold
+_PALER = 0.45  # of the way to white
 
 
 @dataclass(frozen=True)
@@ -103,11 +103,22 @@ def _draw_cell(
         if above:
             shade = to_rgba("white", 0.55)
             axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=shade, hatch=_ABOVE, linewidth=0))
-        ink = ink_on(fill)
-        effects = [withStroke(linewidth=2.5, foreground=fill)] if above else []
-        text = _short(panel.areas[setting])
-        axes.text(x, y, text, ha="center", va="center", color=ink, fontsize=8, path_effects=effects)
+        text, ground = _short(panel.areas[setting]), _ground(fill) if above else fill
+        patch = {"boxstyle": "round,pad=0.25", "facecolor": ground, "edgecolor": "none"} if above else None
+        axes.text(x, y, text, ha="center", va="center", color=ink_on(ground), fontsize=8, bbox=patch)
     axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="white", linewidth=1.2))
+
+
+def _ground(fill: Colour) -> Colour:
+    """What a text in a hatched cell stands on, without the hatch: the cell's colour, paler where the text is dark."""
+    if ink_on(fill) == "white":
+        return fill
+    red, green, blue, alpha = fill
+    return (_paler(red), _paler(green), _paler(blue), alpha)
+
+
+def _paler(part: float) -> float:
+    return part + _PALER * (1 - part)
 
 
 def _short(area: float) -> str:
@@ -127,7 +138,7 @@ def _legend() -> list[Patch | Line2D]:
         Patch(facecolor=face, hatch=hatch, edgecolor=line, linewidth=0, label=label)
         for label, (face, hatch, line) in {
             "at chance, never learnt": _WITHOUT_AREA[Outcome.AT_CHANCE],
-            "diverged (the paper: or left out)": _WITHOUT_AREA[Outcome.DIVERGED],
+            "diverged; in the paper also left out": _WITHOUT_AREA[Outcome.DIVERGED],
         }.items()
     ]
     winner = Line2D([], [], linestyle="none", marker="s", markersize=10, markerfacecolor="none", label="winner")

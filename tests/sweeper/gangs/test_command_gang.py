@@ -336,7 +336,6 @@ def test_nothing_outlives_a_supervisor_or_an_mpiexec_that_is_killed(whom: str, t
     script = f"""
         from sweeper.gangs.base import Job
         from sweeper.gangs.command_gang import CommandGang
-from sweeper.gangs.launcher import VARIABLE, find_launcher
         given = Job(**{vars(given)!r})
         gang = CommandGang(given)
         for happened in gang.run(given):

@@ -1,0 +1,148 @@
+"""What studies share: they go on from what is recorded, tell no host, and keep tables where the README has them."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from experiments.study import Study, study_command
+from sweeper.errors import UsageError
+
+SPEC = """\
+name: tiny
+trial: {model: neuron, data: step-function, steps: 4, batch_size: 8, points: 2}
+space: {learning_rate: [0.1, 0.2], workers: [1]}
+"""
+README = """\
+# Tiny
+
+<!-- table: first -->
+old
+<!-- end -->
+Between.
+<!-- table: second -->
+kept
+<!-- end -->
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    (tmp_path / "README.md").write_text(README)
+    return tmp_path
+
+
+def study_in(folder: Path) -> Study:
+    return Study(folder, None, quick=False, executor="local")
+
+
+def test_a_study_goes_on_from_its_recorded_result_and_tells_no_host(folder: Path) -> None:
+    study = study_in(folder)
+    first = study.sweep("spec.yaml")
+    study.pack()
+    study.tidy()
+    assert {path.name for path in (folder / "result").iterdir()} == {"sweeps.db.xz"}
+    again = study_in(folder)
+    assert again.sweep("spec.yaml").id == first.id
+    store = folder / "unpacked.db"
+    store.write_bytes(lzma.decompress((folder / "result" / "sweeps.db.xz").read_bytes()))
+    with closing(sqlite3.connect(store)) as connection:
+        assert connection.execute("SELECT state, count(*) FROM trial GROUP BY 1").fetchall() == [("completed", 2)]
+        assert connection.execute("SELECT DISTINCT hosts, pids FROM gang").fetchall() == [('["host"]', "[]")]
+        assert connection.execute("SELECT DISTINCT log FROM attempt").fetchall() == [("",)]
+        assert connection.execute("SELECT count(*) FROM scheduler").fetchone() == (0,)
+    assert str(folder).encode() not in store.read_bytes()
+
+
+def test_a_sweep_that_is_recorded_with_another_spec_is_not_taken_for_this_one(folder: Path) -> None:
+    study_in(folder).sweep("spec.yaml")
+    with pytest.raises(UsageError, match="the sweep tiny is recorded with another spec"):
+        study_in(folder).sweep("spec.yaml", ["trial.steps=5"])
+
+
+def test_a_store_that_a_run_has_left_does_not_replace_a_newer_result(folder: Path) -> None:
+    study = study_in(folder)
+    store = study.store
+    store.write_bytes(b"")
+    packed = store.with_name("sweeps.db.xz")
+    packed.write_bytes(lzma.compress(b""))
+    os.utime(store, (1, 1))
+    with pytest.raises(UsageError, match="is older than the recorded result"):
+        assert study_in(folder).store
+
+
+def test_devices_keep_their_short_names(folder: Path) -> None:
+    study = study_in(folder)
+    study.sweep("spec.yaml")
+    names: list[list[str]] = []
+    for _ in range(2):
+        with closing(sqlite3.connect(study.store)) as connection:
+            if not names:
+                connection.execute("UPDATE attempt SET effective = json_set(effective, '$.device_uuid', trial_id)")
+                connection.commit()
+        study.pack()
+        study.tidy()
+        study = study_in(folder)
+        with closing(sqlite3.connect(study.store)) as connection:
+            found = connection.execute("SELECT effective ->> 'device_uuid' FROM attempt ORDER BY trial_id").fetchall()
+        names.append([name for (name,) in found])
+    assert names[0] == names[1]
+    assert len(set(names[0])) == 2
+    assert all(re.fullmatch("device [0-9a-f]{8}", name) for name in names[0])
+
+
+def test_tables_go_where_the_readme_has_them_and_others_stay(folder: Path) -> None:
+    study = study_in(folder)
+    study.table("first", ["a", "b"], [[1, "x"], [2, "y"]])
+    study.write_tables()
+    assert (folder / "README.md").read_text() == README.replace(
+        "old\n", "| a | b |\n| --- | --- |\n| 1 | x |\n| 2 | y |\n"
+    )
+    study.table("third", ["a"], [])
+    with pytest.raises(UsageError, match="has no place for the table 'third'"):
+        study.write_tables()
+
+
+def test_measurements_are_kept_a_row_a_line(folder: Path) -> None:
+    study, rows = study_in(folder), [{"value": 1.5, "unit": "ms"}, {"value": 2.5, "unit": "ms"}]
+    assert study.measured("times") == []
+    study.record("times", rows)
+    assert study.measured("times") == rows
+    assert json.loads((folder / "result" / "times.json").read_text()) == rows
+
+
+def test_the_command_keeps_what_an_interrupted_run_has_recorded(folder: Path) -> None:
+    def run(study: Study) -> None:
+        study.sweep("spec.yaml")
+        raise KeyboardInterrupt
+
+    def show(study: Study) -> None:
+        with study.reading() as store:
+            study.table("first", ["trials"], [[store.sweeps.all()[0].trials]])
+
+    command: click.Command = study_command(str(folder / "__main__.py"), run, show)
+    assert CliRunner().invoke(command, []).exit_code == 1
+    assert (folder / "result" / "sweeps.db.xz").exists()
+    assert CliRunner().invoke(command, ["--redraw"]).exit_code == 0
+    assert "| 2 |" in (folder / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["--quick"], "--quick needs --into"), (["--only", "nothing"], "'nothing' is not"), (["--executor", "x"], "'x'")],
+)
+def test_what_cannot_be_run_is_rejected(words: list[str], said: str, folder: Path) -> None:
+    command = study_command(str(folder / "__main__.py"), print, print, ("part",))
+    done = CliRunner().invoke(command, words)
+    assert done.exit_code == 2
+    assert said in done.output
