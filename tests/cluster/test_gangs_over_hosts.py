@@ -136,11 +136,8 @@ def test_a_command_learns_where_its_ranks_meet(executor: RayExecutor, cluster: R
     assert {one["SWEEPER_DATA"] for one in said} == {str(hosts[one["host"]].folder / "data") for one in said}
 
 
-_HANGS = pytest.mark.xfail(reason="from another host than the head, no trial reaches the gang", run=False)
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("submitter", [0, pytest.param(1, marks=_HANGS)])
+@pytest.mark.parametrize("submitter", [0, 1])
 def test_a_sweep_from_one_host_spans_two_and_learns_what_it_does_on_one(
     submitter: int, executor: RayExecutor, cluster: RayHosts, tmp_path: Path
 ) -> None:

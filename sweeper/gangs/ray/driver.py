@@ -24,6 +24,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+import psutil
+
 from engine.errors import ClearError
 from sweeper.errors import LaunchError
 from sweeper.gangs.ray.actor import GangActor, HostActor
@@ -255,6 +257,7 @@ class FarGang:
     def __init__(self, ray: Any, actor: Any, log: str) -> None:
         self._ray, self._actor, self._log, self.lost = ray, actor, Path(log), ""
         self._log.parent.mkdir(parents=True, exist_ok=True)
+        self._log.touch()
         self._writing = threading.Lock()
         self._address = ray.get(actor.address.remote(), timeout=CLOSE_S)
         self._heartbeat = Heartbeat(ray, {self._address: actor}, self._lose, self._write)
@@ -330,6 +333,9 @@ def _connected(arguments: argparse.Namespace) -> Iterator[str]:
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     if arguments.address:
         ray.init(address=arguments.address, **quiet)
+        if better := _node_here(ray):
+            ray.shutdown()
+            ray.init(address=arguments.address, _node_ip_address=better, **quiet)
     else:
         ray.init(
             address="local",
@@ -342,6 +348,19 @@ def _connected(arguments: argparse.Namespace) -> Iterator[str]:
             **quiet,
         )
     yield ray.get_runtime_context().gcs_address
+
+
+def _node_here(ray: Any) -> str | None:
+    """The address of this host's node, where Ray has taken us for another one's; None where it has not.
+
+    Ray looks for raylets among the machine's processes, which network namespaces and containers may share. As part of
+    another node we are out of reach for gangs on the others.
+    """
+    own = {address.address for addresses in psutil.net_if_addrs().values() for address in addresses}
+    if ray.util.get_node_ip_address() in own:
+        return None
+    nodes = [node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]]
+    return next((address for address in nodes if address in own), None)
 
 
 def _parse() -> argparse.Namespace:
