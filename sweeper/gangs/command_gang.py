@@ -203,6 +203,8 @@ class CommandGang:
             return Ended(trial, "diverged", *at, reason=f"loss {last.loss}")
         if self._stopped:
             return Ended(trial, "stopped", *at)
+        if self._mpi.lost_host:
+            return Failed(trial, f"{how}; see {log}", host=self._mpi.lost_host)
         if self._failure:
             return self._failure
         if self._codes() == [0] * self._job.workers:

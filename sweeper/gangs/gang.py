@@ -127,6 +127,8 @@ class Gang:
     def _failure(self, trial_id: str, overdue: str) -> Failed:
         rank, how = self._mpi.death(self._pids())
         said, log = tail(self._mpi.log), self._mpi.log_name
+        if self._mpi.lost_host:  # ranks on other hosts may complain of it
+            return Failed(trial_id, f"{how}; see {log}", host=self._mpi.lost_host)
         if overdue:
             return Failed(trial_id, f"{overdue}; where its ranks were is in {log}", None, stacks(said))
         speaker, traceback = last_words(said)

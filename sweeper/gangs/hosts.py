@@ -44,6 +44,14 @@ class Place:
     ranks: int
 
 
+@dataclass(frozen=True)
+class Lost:
+    """Why a gang has lost a part of its ranks, in words, and the `host` by its address where it is gone as a whole."""
+
+    reason: str
+    host: str = ""
+
+
 class Hosts(Protocol):
     """The hosts of a gang that spans several. An MPI job calls it from any thread; the first is this process's own."""
 
@@ -51,11 +59,15 @@ class Hosts(Protocol):
     def places(self) -> Sequence[Place]:
         """Where the ranks sit, in the order of their numbers."""
 
-    def start(self, commands: Sequence[str], variables: Mapping[str, str], lost: Callable[[str], None]) -> None:
+    def start(self, commands: Sequence[str], variables: Mapping[str, str], lost: Callable[[Lost], None]) -> None:
         """Run mpiexec's commands, one on each host but the first, with `variables` for the ranks.
 
-        `lost` is called with a reason, once, if a host no longer answers. Raises LaunchError where one cannot start.
+        `lost` is called once if a host no longer answers, or its ranks have ended. Raises LaunchError where one cannot
+        start, LostHostError where one does not answer.
         """
+
+    def missing(self) -> Lost | None:
+        """A host that does not answer now, if there is one."""
 
     def end(self) -> None:
         """End what was started on the other hosts, as far as these answer; safe to call twice."""

@@ -20,7 +20,7 @@ import psutil
 from engine.protocol import LAST_WORDS, Event, Failed
 from engine.shared_memory import mapped_segments, remove_segments
 from sweeper.gangs.base import Job, JobEvent
-from sweeper.gangs.hosts import Hosts, Share, on_any_host, read_commands
+from sweeper.gangs.hosts import Hosts, Lost, Share, on_any_host, read_commands
 from sweeper.gangs.launcher import find_launcher, rank_environment, wrong_launcher
 from sweeper.gangs.processes import OWNER_VARIABLE, end_job, family, owner_tag
 
@@ -53,7 +53,7 @@ class MpiJob:
         self.begun = time.monotonic()
         launcher = find_launcher()
         self._ranks, self._mpiexec = job.workers, launcher.mpiexec
-        self._hosts, self._lost = hosts, ""
+        self._hosts, self._lost = hosts, Lost("")
         self._share: Share | None = None
         variables = {OWNER_VARIABLE: owner_tag(job.sweep_id), **(variables or {})}
         environment = rank_environment(launcher, job, variables)
@@ -94,10 +94,10 @@ class MpiJob:
         self._share = Share(job, first, variables, hosts.places[0].address)
         hosts.start(others, variables, self._lose)
 
-    def _lose(self, reason: str) -> None:
+    def _lose(self, lost: Lost) -> None:
         """A host is lost, and the job with it; unless it has ended by itself, for a better reason."""
-        if self.process.poll() is None:
-            self._lost = self._lost or reason
+        if self.process.poll() is None and not self._lost.reason:
+            self._lost = lost
         self.end()
 
     def _processes(self) -> list[psutil.Process]:
@@ -180,12 +180,19 @@ class MpiJob:
     def death(self, pids: Sequence[int]) -> tuple[int | None, str]:
         """The guilty rank, where mpiexec names one, and how the job ended, in words; `pids` are the ranks'."""
         code = self.process.wait()
-        if self._lost:
-            return None, self._lost
+        if self._hosts and not self._lost.reason:  # mpiexec may have missed a host before we did
+            self._lost = self._hosts.missing() or self._lost
+        if self._lost.reason:
+            return None, self._lost.reason
         guilty, signal = killed("\n".join([*self._noise, tail(self.log)]), pids)
         who = f"rank {guilty}" if guilty is not None else "the MPI job"
         how = f"was killed by signal {signal}" if signal else f"ended with exit code {code}"
         return guilty, f"{who} {how}"
+
+    @property
+    def lost_host(self) -> str:
+        """The host, by its address, that was lost with the job; "" where none was. Known once `death` was asked."""
+        return self._lost.host
 
     def wrong_launcher(self, trial_id: str, worlds_of: int) -> Failed | None:
         """The failure of a job whose ranks see worlds of so many ranks; None where that is the job's number."""

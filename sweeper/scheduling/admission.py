@@ -106,6 +106,10 @@ class Admission:
     def __init__(self, capacity: Capacity, *, oversubscribe: bool = False) -> None:
         self._ledger, self._oversubscribe = SeatLedger(capacity), oversubscribe
 
+    def resize(self, capacity: Capacity) -> None:
+        """From now on there is so much: hosts of a cluster come and go."""
+        self._ledger.capacity = capacity
+
     def need(self, trial: TrialRecord | WaitingTrial) -> Seats:
         """What a trial's gang takes: what its ranks ask for, or what a host has of it where they may share."""
         return seats_for(shape_of(trial), self._ledger.capacity, oversubscribe=self._oversubscribe)

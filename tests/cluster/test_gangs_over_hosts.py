@@ -87,6 +87,8 @@ def test_a_host_out_of_reach_fails_its_gang_and_nothing_is_left(
         failed = drain(executor, "cut")["cut"][-1].event
         assert isinstance(failed, Failed)
         assert failed.reason.startswith(f"host {cluster.hosts[2].address} has not answered for")
+        assert failed.host == cluster.hosts[2].address
+        assert executor.capacity() == Capacity((Seats(1),) * 2)
         assert eventually(lambda: not any(map(psutil.pid_exists, pids)), 60)
     finally:
         cluster.hosts[2].plug_in()
@@ -102,7 +104,9 @@ def test_a_killed_host_fails_its_gang_and_the_next_one_sits_on_the_others(
     host = next(host for host in cluster.hosts[1:] if {p.pid for p in cluster.processes(host)} & set(pids))
     cluster.kill(host)
     try:
-        assert isinstance(drain(executor, "killed")["killed"][-1].event, Failed)
+        failed = drain(executor, "killed")["killed"][-1].event
+        assert isinstance(failed, Failed)
+        assert failed.host == host.address
         assert eventually(lambda: not any(map(psutil.pid_exists, pids)))
         executor.start(job(tmp_path, "again", workers=2))
         assert isinstance(drain(executor, "again")["again"][-1].event, Ended)

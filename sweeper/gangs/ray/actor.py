@@ -13,18 +13,18 @@ from typing import Any
 from engine.data.folders import VARIABLE as DATA_VARIABLE
 from engine.errors import ClearError
 from engine.protocol import encode
-from sweeper.errors import LaunchError
+from sweeper.errors import LaunchError, LostHostError
 from sweeper.gangs.base import Job
 from sweeper.gangs.command_gang import CommandGang
 from sweeper.gangs.gang import Gang, open_gang
-from sweeper.gangs.hosts import Place, Share
+from sweeper.gangs.hosts import Lost, Place, Share
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
-from sweeper.gangs.ray.heartbeat import DeadMansSwitch, Heartbeat
+from sweeper.gangs.ray.heartbeat import DeadMansSwitch, Heartbeat, gone
 from sweeper.gangs.ray.preflight import facts
 
 _TUPLES = ("cores", "gpus", "granted")  # which JSON has made lists of
 _HOSTS_OWN = (DATA_VARIABLE, MPIEXEC_VARIABLE)
-_START_S, _END_S = 30.0, 4.0
+_START_S, _END_S, _MISSING_S = 30.0, 4.0, 3.0
 _PIECE_BYTES = 1024 * 1024
 
 
@@ -83,11 +83,13 @@ class GangActor:
         """By which Ray knows this host."""
         return self._host.address()
 
-    def open(self, job: dict[str, Any], shares: Sequence[int] = (), peers: Sequence[Any] = (), *, far: bool) -> None:
-        """Start the MPI job, with so many ranks on this host and on each of the others'.
+    def open(
+        self, job: dict[str, Any], places: Sequence[tuple[str, int]] = (), peers: Sequence[Any] = (), *, far: bool
+    ) -> None:
+        """Start the MPI job, with so many ranks on this host and on each of the others', by address.
 
         A job that is `far` from whoever watches it keeps its log here for `answer` to send, and ends when nobody asks.
-        Raises LaunchError where it cannot be started.
+        Raises LaunchError where it cannot be started, LostHostError where another host does not answer.
         """
         opened = _with_gpus(_job(job))
         if far:
@@ -95,7 +97,7 @@ class GangActor:
             os.close(handle)
             self._log = Path(name)
             opened = replace(opened, log_here=name)
-        hosts = RayHosts(self.address(), job, shares, peers) if peers else None
+        hosts = RayHosts(job, [Place(*place) for place in places], peers) if peers else None
         self._gang = open_gang(opened, hosts)
         if far:
             self._switch = DeadMansSwitch(self.close)
@@ -144,13 +146,11 @@ class GangActor:
 class RayHosts:
     """The hosts of a gang: this one, and those of actors that run its shares. See `sweeper.gangs.hosts.Hosts`."""
 
-    def __init__(self, here: str, job: dict[str, Any], shares: Sequence[int], peers: Sequence[Any]) -> None:
+    def __init__(self, job: dict[str, Any], places: Sequence[Place], peers: Sequence[Any]) -> None:
         import ray
 
-        self._ray, self._job, self._peers = ray, job, list(peers)
-        addresses = self._answers([peer.address.remote() for peer in self._peers])
-        self._addresses = [here, *addresses]
-        self._places = [Place(address, ranks) for address, ranks in zip(self._addresses, shares, strict=True)]
+        self._ray, self._job, self._places = ray, job, places
+        self._others = dict(zip((place.address for place in places[1:]), peers, strict=True))
         self._heartbeat: Heartbeat | None = None
         self._ending: list[Any] = []
 
@@ -159,33 +159,42 @@ class RayHosts:
         """Where the ranks sit."""
         return self._places
 
-    def start(self, commands: Sequence[str], variables: Mapping[str, str], lost: Callable[[str], None]) -> None:
+    def start(self, commands: Sequence[str], variables: Mapping[str, str], lost: Callable[[Lost], None]) -> None:
         """Run mpiexec's commands on the other hosts, and watch these from now on."""
-        started = [
-            peer.start_share.remote(self._job, command, dict(variables))
-            for peer, command in zip(self._peers, commands, strict=True)
-        ]
-        self._answers(started)
-        others = dict(zip(self._addresses[1:], self._peers, strict=True))
-        self._heartbeat = Heartbeat(self._ray, others, lost, lambda problem: problem)
+        for address, started in [
+            (address, peer.start_share.remote(self._job, command, dict(variables)))
+            for (address, peer), command in zip(self._others.items(), commands, strict=True)
+        ]:
+            self._await(address, started)
+        self._heartbeat = Heartbeat(self._ray, self._others, lost, lambda problem: problem)
 
-    def _answers(self, references: Sequence[Any]) -> list[Any]:
-        """What the other hosts say. Raises LaunchError where one cannot do it, or does not answer in time."""
+    def missing(self) -> Lost | None:
+        """A host that does not answer within `_MISSING_S`, if there is one."""
+        asked = {peer.answer.remote(): address for address, peer in self._others.items()}
+        answered, silent = self._ray.wait(list(asked), num_returns=len(asked), timeout=_MISSING_S)
+        for reference in answered:
+            try:
+                self._ray.get(reference)
+            except self._ray.exceptions.RayError as error:
+                return gone(asked[reference], error)
+        return next((Lost(f"host {asked[one]} does not answer", asked[one]) for one in silent), None)
+
+    def _await(self, address: str, started: Any) -> None:
+        """Raises LaunchError where a host cannot do what it was asked for, LostHostError where it does not answer."""
         exceptions = self._ray.exceptions
         try:
-            return list(self._ray.get(references, timeout=_START_S))
+            self._ray.get(started, timeout=_START_S)
         except exceptions.RayTaskError as error:
             raise (error.cause if isinstance(error.cause, ClearError) else LaunchError(str(error.cause))) from None
         except exceptions.RayError as error:
-            name = type(error).__name__
-            raise LaunchError(f"a host of the gang does not answer ({name})", "see Ray's logs on its hosts") from None
+            raise LostHostError(f"host {address} does not answer ({type(error).__name__})", address) from None
 
     def end(self) -> None:
         """End the shares of the hosts that answer; the others end by themselves."""
         if self._heartbeat:
             self._heartbeat.end()
         if not self._ending:
-            self._ending = [peer.end_share.remote() for peer in self._peers]
+            self._ending = [peer.end_share.remote() for peer in self._others.values()]
             self._ray.wait(self._ending, num_returns=len(self._ending), timeout=_END_S)
 
 

@@ -5,8 +5,9 @@ Ray while gangs are still to be ended in order. The end of its standard input, h
 private Ray, or leaves the cluster.
 
 A call is `{"call": number, "method": name, "arguments": [...]}`. Any number of `{"call": number, "value": ...}` answer
-it, and one `{"call": number}` ends it. In place of the end may come "error" and "remedy", which are for people, or the
-"fault" that Ray has. Call 0, which nobody makes, is answered when Ray is connected to.
+it, and one `{"call": number}` ends it. In place of the end may come "error" and "remedy", which are for people, with
+the "host" if one was lost, or the "fault" that Ray has. Call 0, which nobody makes, is answered when Ray is connected
+to.
 """
 
 from __future__ import annotations
@@ -27,9 +28,12 @@ from typing import Any, TextIO
 import psutil
 
 from engine.errors import ClearError
-from sweeper.errors import LaunchError
+from engine.protocol import Failed, decode_event
+from sweeper.errors import LaunchError, LostHostError
+from sweeper.gangs.hosts import Lost
 from sweeper.gangs.ray.actor import GangActor, HostActor
-from sweeper.gangs.ray.heartbeat import Heartbeat
+from sweeper.gangs.ray.heartbeat import Heartbeat, gone
+from sweeper.gangs.ray.set_aside import SetAside
 from sweeper.gangs.seats import Capacity, Seats, seats_of
 
 logger = logging.getLogger(__name__)
@@ -40,6 +44,7 @@ ROOM_S = 10.0  # a gang that waits for its seats says so this often
 ACTOR_S = 60.0  # for a process of Ray's to come up and start the MPI job
 CLOSE_S = 10.0  # for each of: a gang's end, its actor's
 SHARES_S = 5.0  # for the ends of a gang's shares on hosts that may be gone
+_FAILED = '{"event":"failed"'
 _OBJECT_STORE_BYTES = 128 * 1024 * 1024  # only events pass through it
 
 
@@ -73,7 +78,8 @@ class Answers:
             for value in values():
                 self.send(call, value=value)
         except ClearError as error:
-            self.send(call, error=error.message, remedy=error.remedy)
+            host = error.host if isinstance(error, LostHostError) else ""
+            self.send(call, error=error.message, remedy=error.remedy, host=host)
         except Exception as error:
             logger.exception("call %d failed", call)
             self.send(call, fault=next(iter(str(error).splitlines()), "") or type(error).__name__)
@@ -94,13 +100,14 @@ class Gangs:
         self._actors: dict[str, Any] = {}
         self._peers: dict[str, list[Any]] = {}
         self._watched: dict[str, FarGang] = {}
+        self._set_aside = SetAside(ray)
 
     def capacity(self) -> Iterator[list[tuple[int, int]]]:
         """The cores and GPUs of each living node."""
         yield [(seats.cpus, seats.gpus) for seats in self._capacity().hosts]
 
     def _capacity(self) -> Capacity:
-        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        nodes = [node["Resources"] for node in self._set_aside.usable()]
         return Capacity(tuple(Seats(int(node.get("CPU", 0)), int(node.get("GPU", 0))) for node in nodes))
 
     def facts(self, environment: dict[str, str]) -> Iterator[dict[str, dict[str, str]]]:
@@ -152,9 +159,15 @@ class Gangs:
                     group = self._groups[name] = self._group(seats)
             self._actors[name] = self._actor(GangActor, group, seats, 0, environment)
             self._peers[name] = [self._actor(HostActor, group, seats, n, environment) for n in range(1, len(seats))]
-            self._started(self._actors[name], job, shares, self._peers[name], far)
+            addresses = self._addresses(group)
+            places = list(zip(addresses, shares, strict=True)) if shares[1:] else []
+            self._started(name, job, places, addresses[0], far)
             if far:
-                self._watched[name] = FarGang(self._ray, self._actors[name], job["log"])
+                self._watched[name] = FarGang(self._ray, self._actors[name], addresses[0], job["log"])
+        except LostHostError as error:
+            self._set_aside.add(error.host)
+            self._free(name)
+            raise
         except BaseException:
             self._free(name)
             raise
@@ -170,7 +183,14 @@ class Gangs:
         """A placement group with a bundle a host, so that each host's ranks sit together."""
         bundles = [{"CPU": one.cpus, **({"GPU": one.gpus} if one.gpus else {})} for one in seats]
         strategy = "STRICT_SPREAD" if bundles[1:] else "STRICT_PACK"
-        return self._ray.util.placement_group(bundles, strategy=strategy)
+        allowed = self._set_aside.selectors(len(bundles))
+        return self._ray.util.placement_group(bundles, strategy=strategy, bundle_label_selector=allowed)
+
+    def _addresses(self, group: Any) -> list[str]:
+        """The hosts that a placement group has its bundles on, in their order."""
+        known = {node["NodeID"]: str(node["NodeManagerAddress"]) for node in self._ray.nodes()}
+        bundles = self._ray.util.placement_group_table(group)["bundles_to_node_id"]
+        return [known[bundles[number]] for number in sorted(bundles)]
 
     def _actor(self, kind: type, group: Any, seats: Sequence[Seats], bundle: int, environment: dict[str, str]) -> Any:
         strategy = self._ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(
@@ -185,32 +205,47 @@ class Gangs:
         }
         return self._ray.remote(kind).options(**options).remote(environment)
 
-    def _started(self, actor: Any, job: dict[str, Any], shares: list[int], peers: list[Any], far: bool) -> None:
+    def _started(self, name: str, job: dict[str, Any], places: list[tuple[str, int]], first: str, far: bool) -> None:
+        """Have a gang start. Raises LostHostError where its `first` host has no process for it, or loses it."""
+        actor, peers = self._actors[name], self._peers[name]
         try:
-            self._ray.get(actor.open.remote(job, shares, peers, far=far), timeout=ACTOR_S)
+            self._ray.get(actor.open.remote(job, places, peers, far=far), timeout=ACTOR_S)
         except self._ray.exceptions.RayTaskError as error:
             raise (error.cause if isinstance(error.cause, ClearError) else LaunchError(str(error.cause))) from None
         except self._ray.exceptions.GetTimeoutError:
-            raise LaunchError(
-                f"Ray has not started the gang's process within {ACTOR_S:g} s",
-                "see whether the host is overloaded, or use the local executor",
-            ) from None
+            problem = f"Ray has not started the gang's process within {ACTOR_S:g} s"
+            if far:
+                raise LostHostError(f"host {first}: {problem}", first) from None
+            raise LaunchError(problem, "see whether the host is overloaded, or use the local executor") from None
         except self._ray.exceptions.RayError as error:
+            if far:
+                raise LostHostError(gone(first, error).reason, first) from None
             raise LaunchError(_gone(error), "see Ray's logs on the gang's host") from None
 
     def run(self, name: str, job: dict[str, Any]) -> Iterator[tuple[str, str, float, str]]:
         """The events of a job, as `GangActor.run` has them. No limit: the far end keeps those of the job."""
         try:
             for reference in self._actors[name].run.options(num_returns="streaming").remote(job):
-                yield self._ray.get(reference)
+                told = self._ray.get(reference)
+                self._note_loss(told[-1])
+                yield told
         except self._ray.exceptions.RayTaskError as error:
             raise LaunchError(str(error.cause)) from None
         except self._ray.exceptions.RayError as error:
             watched = self._watched.get(name)
-            raise LaunchError(watched.why(error) if watched else _gone(error)) from None
+            if watched is None:
+                raise LaunchError(_gone(error)) from None
+            lost = watched.why(error)
+            self._set_aside.add(lost.host)
+            raise LostHostError(lost.reason, lost.host) from None
         finally:
             if name in self._watched:
                 self._watched[name].fetch_log()
+
+    def _note_loss(self, line: str) -> None:
+        """Set a host aside if this event tells of its loss; of the many events few are decoded for it."""
+        if line.startswith(_FAILED) and isinstance(event := decode_event(line), Failed) and event.host:
+            self._set_aside.add(event.host)
 
     def alive(self, name: str) -> Iterator[bool]:
         """Whether actor and MPI job can serve another job."""
@@ -226,7 +261,10 @@ class Gangs:
 
     def close(self, name: str) -> Iterator[None]:
         """End the MPI job, then the actor, then give the seats back; of a gang that is opening as well."""
-        if actor := self._actors.get(name):
+        actor, watched = self._actors.get(name), self._watched.get(name)
+        if watched and watched.lost:
+            self._end_shares(self._peers.get(name, []))
+        elif actor:
             try:
                 self._ray.get(actor.close.remote(), timeout=CLOSE_S)
             except self._ray.exceptions.RayError:
@@ -251,20 +289,21 @@ class Gangs:
 class FarGang:
     """The watch over a gang on other hosts: brings its log here, and gives it up where it does not answer.
 
-    `lost` says why it was given up, in words.
+    `address` is that of its first host, which has its actor; `lost` says why it was given up.
     """
 
-    def __init__(self, ray: Any, actor: Any, log: str) -> None:
-        self._ray, self._actor, self._log, self.lost = ray, actor, Path(log), ""
+    def __init__(self, ray: Any, actor: Any, address: str, log: str) -> None:
+        self._ray, self._actor, self._address, self._log = ray, actor, address, Path(log)
+        self.lost: Lost | None = None
         self._log.parent.mkdir(parents=True, exist_ok=True)
         self._log.touch()
         self._writing = threading.Lock()
-        self._address = ray.get(actor.address.remote(), timeout=CLOSE_S)
-        self._heartbeat = Heartbeat(ray, {self._address: actor}, self._lose, self._write)
+        self._heartbeat = Heartbeat(ray, {address: actor}, self._lose, self._write)
 
-    def why(self, error: Exception) -> str:
+    def why(self, error: Exception) -> Lost:
         """Why the gang's actor is gone, which a call of it has found out by this error."""
-        return self.lost or f"host {self._address}: {_gone(error)}"
+        self.lost = self.lost or gone(self._address, error)
+        return self.lost
 
     def fetch_log(self) -> None:
         """Bring the rest of the log here."""
@@ -285,9 +324,9 @@ class FarGang:
             with self._writing, self._log.open("ab") as log:
                 log.write(piece)
 
-    def _lose(self, reason: str) -> None:
+    def _lose(self, lost: Lost) -> None:
         """Whoever waits for the gang learns of it when its actor is declared dead."""
-        self.lost = reason
+        self.lost = lost
         self._ray.kill(self._actor)
 
 

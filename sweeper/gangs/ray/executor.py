@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from engine.data.folders import VARIABLE as DATA_VARIABLE
-from engine.protocol import Failed, decode_event
+from engine.protocol import decode_event
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
@@ -21,7 +21,7 @@ from sweeper.gangs.ray.driver_process import DriverProcess, no_answer
 from sweeper.gangs.ray.preflight import differences
 from sweeper.gangs.seat_locks import SeatLocks
 from sweeper.gangs.seats import Capacity, Seats
-from sweeper.gangs.streaming import GangHandle, StreamingExecutor
+from sweeper.gangs.streaming import GangHandle, StreamingExecutor, failed
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ class _RayGang:
                 assert event is not None
                 yield JobEvent(job.trial_id, job.attempt, event, gang_id, log, elapsed_s)
         except LaunchError as error:
-            yield JobEvent(job.trial_id, job.attempt, Failed(job.trial_id, str(error)))
+            yield JobEvent(job.trial_id, job.attempt, failed(job, error))
 
     def alive(self) -> bool:
         """Whether actor and MPI job can serve another job."""

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sweeper.gangs.hosts import Lost
+
 PERIOD_S = 2.0
 # Ray itself takes a minute and more to give up a host that is silent.
 SILENCE_S = 10.0
@@ -15,15 +17,15 @@ SILENCE_S = 10.0
 class Heartbeat:
     """Asks actors, by the addresses of their hosts, again and again to `answer`.
 
-    `heard` gets what an actor answers. `lost` gets the reason, once, for the first actor that has died, that has not
-    answered for `SILENCE_S`, or of whose answer `heard` says what is wrong; both are called in a thread of their own.
+    `heard` gets what an actor answers. `lost` is called once, for the first actor that has died, that has not answered
+    for `SILENCE_S`, or of whose answer `heard` says what is wrong; both are called in a thread of their own.
     """
 
     def __init__(
         self,
         ray: Any,
         actors: Mapping[str, Any],
-        lost: Callable[[str], None],
+        lost: Callable[[Lost], None],
         heard: Callable[[Any], str | None],
     ) -> None:
         self._ray, self._actors, self._lost, self._heard = ray, dict(actors), lost, heard
@@ -45,18 +47,18 @@ class Heartbeat:
                     try:
                         wrong = self._heard(self._ray.get(reference))
                     except self._ray.exceptions.RayError as error:
-                        return self._tell(f"host {address}: the process of the gang there is gone ({_kind(error)})")
+                        return self._tell(gone(address, error))
                     if wrong:
-                        return self._tell(f"host {address}: {wrong}")
+                        return self._tell(Lost(f"host {address}: {wrong}"))
                     heard_at[address] = time.monotonic()
                     asked[address] = self._actors[address].answer.remote()
                 elif time.monotonic() - heard_at[address] > SILENCE_S:
-                    return self._tell(f"host {address} has not answered for {SILENCE_S:g} s")
+                    return self._tell(Lost(f"host {address} has not answered for {SILENCE_S:g} s", address))
         return None
 
-    def _tell(self, reason: str) -> None:
+    def _tell(self, lost: Lost) -> None:
         if not self._over.is_set():
-            self._lost(reason)
+            self._lost(lost)
 
 
 class DeadMansSwitch:
@@ -81,5 +83,6 @@ class DeadMansSwitch:
                 return
 
 
-def _kind(error: Exception) -> str:
-    return type(error).__name__
+def gone(address: str, error: Exception) -> Lost:
+    """A host whose actor has died, as a call of it has found out by this error."""
+    return Lost(f"host {address}: the process of the gang there is gone ({type(error).__name__})", address)
