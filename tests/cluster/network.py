@@ -13,6 +13,7 @@ from pathlib import Path
 
 _CLONE_NEWNET = 0x40000000  # of setns(2)
 _NAMESPACES = Path("/run/netns")
+_RESOLVER = Path("/etc/resolv.conf")
 
 
 def why_no_network() -> str:
@@ -105,7 +106,15 @@ def _add_host(number: int, mark: str, switch: str, folder: Path, undo: ExitStack
     _ip("-n", host.namespace, "address", "add", f"{host.address}/24", "dev", host.interface)
     _ip("-n", host.namespace, "link", "set", host.interface, "up")
     _ip("-n", host.namespace, "route", "add", "default", "dev", host.interface)
+    for server in _name_servers():  # names are unknown, and that is told at once
+        _ip("-n", host.namespace, "route", "add", "unreachable", server)
     return host
+
+
+def _name_servers() -> list[str]:
+    lines = _RESOLVER.read_text().splitlines() if _RESOLVER.exists() else []
+    servers = [line.split()[1] for line in lines if line.startswith("nameserver ")]
+    return [server for server in servers if "." in server and not server.startswith("127.")]
 
 
 def _add_namespace(name: str, undo: ExitStack) -> None:

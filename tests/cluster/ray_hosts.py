@@ -38,6 +38,7 @@ class RayHosts:
 
     hosts: list[Host]
     folder: Path
+    cpus: int = 1  # of each host
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
 
     @property
@@ -63,13 +64,13 @@ class RayHosts:
     def _of_ray(self) -> dict[str, str]:
         return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": self.secret, "RAY_USAGE_STATS_ENABLED": "0", **_PATIENCE}
 
-    def begin(self, host: Host, cpus: int = 1) -> Callable[[], bool]:
+    def begin(self, host: Host) -> Callable[[], bool]:
         """Start a raylet on a host, on the first one the head; what tells whether it has joined."""
         first = host is self.hosts[0]
         where = ["--head", f"--port={_PORT}", "--include-dashboard=false"] if first else [f"--address={self.address}"]
         options = [
             f"--node-ip-address={host.address}",
-            f"--num-cpus={cpus}",
+            f"--num-cpus={self.cpus}",
             "--num-gpus=0",
             f"--object-store-memory={_STORE_BYTES}",
             f"--temp-dir={host.folder / 'ray'}",
@@ -87,9 +88,9 @@ class RayHosts:
 
         return joined
 
-    def start(self, *hosts: Host, cpus: int = 1) -> None:
+    def start(self, *hosts: Host) -> None:
         """Start raylets, and wait until all have joined."""
-        joined = [self.begin(host, cpus) for host in hosts]
+        joined = [self.begin(host) for host in hosts]
         assert eventually(lambda: all(one() for one in joined), _START_S)
 
     def processes(self, host: Host) -> list[psutil.Process]:
@@ -127,10 +128,10 @@ def ray_hosts(count: int, cpus: int = 1) -> Iterator[RayHosts]:
     folder = Path(tempfile.mkdtemp(prefix="sw-hosts-", dir="/tmp"))  # Ray's sockets have short paths
     try:
         with network(count, folder) as hosts:
-            cluster = RayHosts(hosts, folder)
+            cluster = RayHosts(hosts, folder, cpus)
             try:
-                cluster.start(hosts[0], cpus=cpus)
-                cluster.start(*hosts[1:], cpus=cpus)
+                cluster.start(hosts[0])
+                cluster.start(*hosts[1:])
                 yield cluster
             finally:
                 cluster.end()
