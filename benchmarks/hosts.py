@@ -37,7 +37,7 @@ class Measured:
         self._cluster, self._executor, self._folder, self._numbers = cluster, executor, folder, count()
 
     def cold_s(self, hosts: int) -> float:
-        """From the start of a job, on a new gang over so many hosts, to its first loss point, which is its first step."""
+        """From the start of a job on a new gang over so many hosts to its first loss point, that of its first step."""
         self._executor.dismiss_idle()
         time.sleep(_GONE_S)
         name = self._start(hosts, 64)

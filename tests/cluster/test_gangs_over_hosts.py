@@ -65,6 +65,7 @@ def test_the_gang_stays_for_the_next_job(executor: RayExecutor, tmp_path: Path) 
     assert executor_first[0].gang_id == second[0].gang_id
 
 
+@pytest.mark.long
 def test_a_rank_that_dies_takes_the_gang_along_on_all_hosts(executor: RayExecutor, tmp_path: Path) -> None:
     executor.start(job(tmp_path, "bereft", workers=3, images=ENDLESS, points=10_000))
     pids = ranks_of(until_first_point(executor))
@@ -115,6 +116,7 @@ def test_a_killed_host_fails_its_gang_and_the_next_one_sits_on_the_others(
     assert eventually(lambda: executor.capacity() == Capacity((Seats(1),) * 3))
 
 
+@pytest.mark.long
 def test_a_command_learns_where_its_ranks_meet(executor: RayExecutor, cluster: RayHosts, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
