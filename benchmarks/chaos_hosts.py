@@ -104,7 +104,7 @@ class Watched:
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """What its store answers; nothing where it has no tables yet, or does not answer."""
         with suppress(psycopg.Error), psycopg.connect(self._url) as connection:
-            return connection.execute(query).fetchall()  # type: ignore[arg-type]
+            return connection.execute(query).fetchall()
         return []
 
     def ended(self) -> int:

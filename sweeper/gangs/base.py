@@ -18,8 +18,9 @@ class Job:
     `config` is a TrainingConfig or a CommandConfig. `limit_s` bounds the whole attempt
     from its start, `stall_s` the time between two events of it. `log_here` is where the gang's own host keeps the log
     that is to become `log`, if that is on another one. `granted` are the cores and GPUs of an oversubscribed
-    gang, fewer than its ranks ask for. The executor fills in `cores`, to which ranks are bound, each to its share, and
-    `gpus`, the names of those that they see (None: all that are visible).
+    gang, fewer than its ranks ask for. With `spread` its ranks sit on as many hosts as can be. The executor fills in
+    `cores`, to which ranks are bound, each to its share, and `gpus`, the names of those that they see (None: all that
+    are visible).
     """
 
     trial_id: str
@@ -34,6 +35,7 @@ class Job:
     stall_s: float | None = None
     log_here: str = ""
     granted: tuple[int, int] | None = None
+    spread: bool = False
     cores: tuple[int, ...] = ()
     gpus: tuple[str, ...] | None = None
 

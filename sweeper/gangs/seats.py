@@ -53,11 +53,25 @@ class Capacity:
         """Whether the hosts are large enough for a gang when they are empty."""
         return shape[0] <= sum(host.room(shape) for host in self.hosts)
 
-    def shares(self, shape: Shape) -> list[int]:
-        """The ranks of a gang on each host that it takes, of which there are as few as can be; [] if they do not fit.
+    def shares(self, shape: Shape, *, spread: bool = False) -> list[int]:
+        """The ranks of a gang on each host that it takes, most first; [] if they do not fit on the empty hosts.
 
-        The first hosts have as many as they can, the last one has the rest.
+        Of hosts there are as few as can be, where the first ones have as many ranks as they can; or with `spread` as
+        many as can be, with about as many ranks on each.
         """
+        return self._spread(shape) if spread else self._packed(shape)
+
+    def _spread(self, shape: Shape) -> list[int]:
+        rooms = [host.room(shape) for host in self.hosts]
+        shares = [0] * len(rooms)
+        for _ in range(shape[0]):
+            free = [number for number, room in enumerate(rooms) if shares[number] < room]
+            if not free:
+                return []
+            shares[min(free, key=lambda number: (shares[number], -rooms[number]))] += 1
+        return sorted(filter(None, shares), reverse=True)
+
+    def _packed(self, shape: Shape) -> list[int]:
         shares, left = [], shape[0]
         for room in sorted((host.room(shape) for host in self.hosts), reverse=True):
             if left and room:

@@ -176,7 +176,7 @@ class Gangs:
     def _seats(self, job: dict[str, Any], need: Seats) -> tuple[list[int], list[Seats]]:
         """The ranks on each host that a gang takes, and their seats; on one host what it needs in all."""
         shape = job["workers"], job["cpus_per_worker"], job["gpus_per_worker"]
-        shares = [] if job["granted"] else self._capacity().shares(shape)
+        shares = [] if job["granted"] else self._capacity().shares(shape, spread=job["spread"])
         return shares, [seats_of(ranks, *shape[1:]) for ranks in shares] if shares[1:] else [need]
 
     def _group(self, seats: Sequence[Seats]) -> Any:

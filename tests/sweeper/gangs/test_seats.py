@@ -60,3 +60,12 @@ def test_all_that_is_released_is_free_again(holdings: dict[str, Seats]) -> None:
     for holder in holdings:
         ledger.release(holder)
     assert ledger.free == Seats(10, 2)
+
+
+def test_spread_ranks_take_as_many_hosts_as_can_be() -> None:
+    hosts = Capacity((Seats(4), Seats(1), Seats(2)))
+    assert hosts.shares((3, 1, 0), spread=True) == [1, 1, 1]
+    assert hosts.shares((6, 1, 0), spread=True) == [3, 2, 1]
+    assert hosts.shares((2, 2, 0), spread=True) == [1, 1]
+    assert hosts.shares((3, 2, 0), spread=True) == [2, 1]
+    assert hosts.shares((8, 1, 0), spread=True) == []
