@@ -101,6 +101,9 @@ class VirtualExecutor:
         """See `Executor`."""
         return Capacity((self._machine.seats,))
 
+    def check_hosts(self) -> None:
+        """There are none."""
+
     def start(self, job: Job) -> None:
         """See `Executor`."""
         self.started += 1

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 
-VARIABLE = (
-    "SWEEPER_CORES"  # the cores of all ranks of a gang, each rank's after the other's; unset: wherever there is room
-)
+# The cores of a gang's ranks on this host, each rank's after the other's; unset: wherever there is room.
+VARIABLE = "SWEEPER_CORES"
 
 
 def bind(rank: int, ranks: int) -> None:
-    """Keep this process, and all that it starts, to its share of the cores that the gang was given."""
+    """Keep this process, rank `rank` of the `ranks` on its host, and all that it starts, to its share of the cores."""
     named = os.environ.get(VARIABLE)
     if named:
         cores = [int(core) for core in named.split(",")]

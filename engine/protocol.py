@@ -127,7 +127,8 @@ class Ended:
 class Failed:
     """The gang died or could not start; `rank` is the guilty one where it is known (sent by the supervisor).
 
-    With a `remedy` no other gang of several ranks can start either before somebody has done what it says.
+    With a `remedy` no other gang of several ranks can start either before somebody has done what it says. A `host`, by
+    its address, has been lost with the gang: the trial is not to blame, and may run on another one.
     """
 
     kind: ClassVar[str] = "failed"
@@ -136,6 +137,7 @@ class Failed:
     rank: int | None = None
     traceback: str = ""
     remedy: str = ""
+    host: str = ""
 
 
 Command: TypeAlias = Train | Prepare | Stop | Exit

@@ -21,6 +21,7 @@ from types import FrameType
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from engine.cores import bind
 from engine.parent import die_with_parent
+from engine.place import first_set, local_rank, local_ranks
 
 del sys.path[0]
 
@@ -29,8 +30,6 @@ MARK = f'{{"{KEY}":'  # begins a line of ours on standard output
 COMMAND_VARIABLE = "SWEEPER_COMMAND"  # not among mpiexec's words, some of which mean something to it
 _RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 _SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
-_LOCAL = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK")
-_LOCAL_SIZE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
 _NOT_FOUND = 127
 
 
@@ -38,10 +37,11 @@ def main() -> int:
     """Run the program; its exit code, 128 and the signal where one killed it."""
     parent = os.getppid()
     die_with_parent()
-    rank = int(_first(_RANK, "0"))
-    size = _first(_SIZE, "1")
-    bind(rank, int(size))  # a gang sits on one host
-    places = {"LOCAL_RANK": _first(_LOCAL, str(rank)), "LOCAL_WORLD_SIZE": _first(_LOCAL_SIZE, size)}
+    rank = int(first_set(_RANK, "0"))
+    size = first_set(_SIZE, "1")
+    mine, here = local_rank(rank), local_ranks(int(size))
+    bind(mine, here)
+    places = {"LOCAL_RANK": str(mine), "LOCAL_WORLD_SIZE": str(here)}
     words = json.loads(os.environ.pop(COMMAND_VARIABLE))
     # `python` is the one that runs us. Open MPI's mpiexec puts its own folder, which may have another, before it.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
@@ -82,10 +82,6 @@ def _end_with_supervisor(parent: int) -> None:
     while os.read(0, 4096):
         pass
     os.kill(parent if os.getppid() == parent else os.getpid(), signal.SIGKILL)
-
-
-def _first(names: tuple[str, ...], otherwise: str) -> str:
-    return next((os.environ[name] for name in names if name in os.environ), otherwise)
 
 
 def _say(rank: int, **content: object) -> None:

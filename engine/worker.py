@@ -21,6 +21,7 @@ from engine.config import TrainingConfig
 from engine.cores import bind
 from engine.idle import broadcast_text
 from engine.parent import die_with_parent
+from engine.place import local_rank, local_ranks
 from engine.protocol import (
     LAST_WORDS,
     STACKS_SIGNAL,
@@ -49,7 +50,7 @@ def main() -> None:
     comm = MPI.COMM_WORLD
     die_with_parent()
     faulthandler.register(STACKS_SIGNAL)
-    bind(comm.rank, comm.size)  # a gang sits on one host
+    bind(local_rank(comm.rank), local_ranks(comm.size))
     events = EventWriter()
     try:
         import torch

@@ -78,6 +78,17 @@ class LaunchError(SweeperError):
     kind = "launch"
 
 
+class LostHostError(LaunchError):
+    """A host of a cluster, by its address, has been lost with what ran there."""
+
+    def __init__(self, message: str, host: str) -> None:
+        super().__init__(message, "see whether the host runs, and Ray on it")
+        self.host = host
+
+    def __reduce__(self) -> tuple[type[LostHostError], tuple[str, str]]:
+        return LostHostError, (self.message, self.host)
+
+
 class LogFormatError(SweeperError):
     """A log in which no loss curve can be found."""
 

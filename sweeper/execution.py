@@ -20,7 +20,6 @@ from sweeper.gangs import make_executor
 from sweeper.gangs.launcher import find_launcher
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.processes import kill_gangs
-from sweeper.gangs.seats import seats_of
 from sweeper.gangs.worlds import check_one_world
 from sweeper.guides import guide_for
 from sweeper.guides.samplers import first_points, further_points
@@ -242,7 +241,7 @@ def _to_repeat(store: Store, sweep: SweepRecord, execution: Execution, audience:
     if execution.oversubscribe or execution.ray_address:
         return found
     capacity = local_capacity()
-    seated = [trial for trial in found if capacity.can_ever_seat(seats_of(*shape_of(trial)))]
+    seated = [trial for trial in found if capacity.can_ever_seat(shape_of(trial))]
     if seated and len(seated) < len(found):
         left = f"{len(found) - len(seated)} of {len(found)} oversubscribed trials are left out"
         audience.say(f"{left}: this machine has too few cores or GPUs for them")
@@ -272,6 +271,7 @@ def execute(
         closing(make_executor(name, address, share=execution.shares_with_others)) as executor,
     ):
         check_seating(trials, executor.capacity(), oversubscribe=execution.oversubscribe)
+        executor.check_hosts()
         interrupts.defer(kill_gangs, at=2 + execution.finish_running)
         sweep_id = submit()
         sweep = store.sweeps.find(sweep_id)
@@ -306,7 +306,8 @@ def prepare(trials: Sequence[TrialSpec], execution: Execution) -> None:
         SeatingError, LaunchError, OperatorsError, DataError, FactoryError: something is missing.
     """
     if execution.ray_address:
-        return  # the cluster's hosts have it, or say so
+        make_logs_folder()
+        return  # the executor looks at the cluster's hosts once it is there
     check_seating(trials, local_capacity(), oversubscribe=execution.oversubscribe)
     find_launcher()
     make_logs_folder()

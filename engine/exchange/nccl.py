@@ -15,6 +15,7 @@ from engine.exchange.buckets import Sent
 from engine.flat import FlatParameters
 from engine.optimizer import Optimizer
 from engine.phases import WAIT, Phases
+from engine.place import address
 
 
 class Nccl(Averaging):
@@ -90,11 +91,7 @@ class _SentByTorch:
 
 def why_not_nccl(comm: MPI.Comm, device: torch.device) -> str:
     """What stands against NCCL between these ranks; nothing where nothing does. Collective over `comm`."""
-    mine = (
-        (MPI.Get_processor_name(), str(torch.cuda.get_device_properties(device).uuid))
-        if device.type == "cuda"
-        else None
-    )
+    mine = (_host(), str(torch.cuda.get_device_properties(device).uuid)) if device.type == "cuda" else None
     places = defaultdict(list)
     for rank, place in enumerate(comm.allgather(mine)):
         places[place].append(rank)
@@ -123,13 +120,12 @@ def _join(comm: MPI.Comm, device: torch.device) -> None:
                 "run trials of another worker count in another gang",
             )
         return
-    host = comm.bcast(MPI.Get_processor_name())
-    everywhere_here = len(set(comm.allgather(MPI.Get_processor_name()))) == 1
-    address = "127.0.0.1" if everywhere_here else host
-    store = TCPStore(address, 0, is_master=True, wait_for_workers=False) if comm.rank == 0 else None
+    hosts = comm.allgather(_host())
+    meeting = "127.0.0.1" if len(set(hosts)) == 1 else hosts[0]
+    store = TCPStore(meeting, 0, is_master=True, wait_for_workers=False) if comm.rank == 0 else None
     port = comm.bcast(store.port if store else None)
     if store is None:
-        store = TCPStore(address, port, is_master=False)
+        store = TCPStore(meeting, port, is_master=False)
     on_gpu = device.type == "cuda"
     distributed.init_process_group(
         "nccl" if on_gpu else "gloo",
@@ -138,3 +134,8 @@ def _join(comm: MPI.Comm, device: torch.device) -> None:
         world_size=comm.size,
         device_id=device if on_gpu else None,
     )
+
+
+def _host() -> str:
+    """This host as others reach it: by its address in a gang over several hosts, whose names may mean nothing there."""
+    return address() or MPI.Get_processor_name()

@@ -14,7 +14,6 @@ from sweeper.answers.numbers import as_passed
 from sweeper.answers.sweeps import accuracies_of, heading
 from sweeper.errors import SpecError
 from sweeper.gangs.machine import local_capacity
-from sweeper.gangs.seats import seats_of
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate, Group, best_per_group
 from sweeper.ranking.settings import competitors
@@ -155,7 +154,7 @@ def _repeatable(store: Store, sweep: SweepRecord) -> int:
     completed = store.trials.of(sweep.id, [TrialState.COMPLETED])
     shapes = [shape_of(trial) for trial in completed if trial.oversubscribed and trial.resources]
     capacity = local_capacity()
-    return sum(capacity.can_ever_seat(seats_of(*shape)) for shape in shapes)
+    return sum(capacity.can_ever_seat(shape) for shape in shapes)
 
 
 def _of_unknown_origin(sweep: SweepRecord, axis: str, trials: Sequence[Candidate]) -> int:

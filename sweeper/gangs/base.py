@@ -16,9 +16,11 @@ class Job:
     """One attempt at a trial, as plain values that travel as JSON; `checkpoints` is the folder for them, or empty.
 
     `config` is a TrainingConfig or a CommandConfig. `limit_s` bounds the whole attempt
-    from its start, `stall_s` the time between two events of it. `granted` are the cores and GPUs of an oversubscribed
-    gang, fewer than its ranks ask for. The executor fills in `cores`, to which ranks are bound, each to its share, and
-    `gpus`, the names of those that they see (None: all that are visible).
+    from its start, `stall_s` the time between two events of it. `log_here` is where the gang's own host keeps the log
+    that is to become `log`, if that is on another one. `granted` are the cores and GPUs of an oversubscribed
+    gang, fewer than its ranks ask for. With `spread` its ranks sit on as many hosts as can be. The executor fills in
+    `cores`, to which ranks are bound, each to its share, and `gpus`, the names of those that they see (None: all that
+    are visible).
     """
 
     trial_id: str
@@ -31,7 +33,9 @@ class Job:
     checkpoints: str = ""
     limit_s: float | None = None
     stall_s: float | None = None
+    log_here: str = ""
     granted: tuple[int, int] | None = None
+    spread: bool = False
     cores: tuple[int, ...] = ()
     gpus: tuple[str, ...] | None = None
 
@@ -88,6 +92,9 @@ class Executor(Protocol):
 
     def capacity(self) -> Capacity:
         """What may be used. Raises LaunchError where it cannot be found out."""
+
+    def check_hosts(self) -> None:
+        """See that the hosts have what ranks need, before the first job. Raises LaunchError where they do not."""
 
     def start(self, job: Job) -> None:
         """Begin a job, on a gang of its own or an idle one of the same shape."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import platform
 import random
 import re
@@ -22,6 +21,7 @@ from engine.protocol import Ended, Event, Failed, Ready, Started
 from sweeper import reporting
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Job, JobEvent
+from sweeper.gangs.hosts import Hosts
 from sweeper.gangs.mpi_job import MpiJob, tail
 from sweeper.gangs.program_output import Item, ProgramOutput, Said, Unread, Words
 from sweeper.gangs.reports import Reports
@@ -29,7 +29,7 @@ from sweeper.gangs.watchdog import Watchdog
 from sweeper.spec.command import CommandConfig
 
 _PORTS = range(20_000, 30_000)
-_HOST = "127.0.0.1"  # a gang sits on one host
+_ONE_HOST = "127.0.0.1"
 # Its last line ends, and is not the first one of another rank's.
 _TRACEBACK = re.compile(
     r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(?!Traceback \()\S.*(?=\n)", re.MULTILINE
@@ -41,27 +41,25 @@ _LAST_WORDS_S = 0.5  # what other ranks get to say once one has failed
 
 
 class CommandGang:
-    """A command on `job.workers` ranks; serves the one job that it was made for.
+    """A command on `job.workers` ranks, on this host or over `hosts`; serves the one job that it was made for.
 
     Raises:
         LaunchError: there is no mpiexec, or it cannot be started.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, hosts: Hosts | None = None) -> None:
         self._job, self._config = job, CommandConfig.model_validate(job.config)
         self._words = self._config.words(job.workers)
-        # `python` is the one that runs us, which has `sweeper`.
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+        first = hosts.places[0].address if hosts else _ONE_HOST
         variables = {
-            "PATH": path,
-            "MASTER_ADDR": _HOST,
-            "MASTER_PORT": str(_free_port()),
+            "MASTER_ADDR": first,
+            "MASTER_PORT": str(_free_port(first)),
             reporting.TRIAL_VARIABLE: job.trial_id,
             **self._config.variables(job.workers),
             rank.COMMAND_VARIABLE: json.dumps(self._words),
         }
-        program = [sys.executable, str(Path(rank.__file__))]
-        self._mpi = MpiJob(job, program, variables, self._config.folder or None)
+        program = [sys.executable, str(Path(rank.__file__))]  # which puts this Python first on the path
+        self._mpi = MpiJob(job, program, variables, self._config.folder or None, hosts)
         self._ranks: dict[int, dict[str, Any]] = {}  # of each rank: its process and host, and in the end its exit code
         self._early: list[tuple[dict[str, Any], float]] = []  # reports from before all ranks were up, and when
         self._reports = Reports(job.trial_id)
@@ -126,7 +124,7 @@ class CommandGang:
             point = self._reports.point(report, came)
         except ValueError as problem:
             if not self._failure:
-                self._failure = Failed(self._job.trial_id, f"rank 0: {problem}; see {self._mpi.log}", 0)
+                self._failure = Failed(self._job.trial_id, f"rank 0: {problem}; see {self._mpi.log_name}", 0)
                 self._end_soon(0.0)
             return
         if point:
@@ -161,7 +159,7 @@ class CommandGang:
 
     def _failed(self, said: dict[str, Any]) -> Failed:
         """What a rank's end with this code means. The log is read now: others will fail for want of this one."""
-        number, code, log = said[rank.KEY], said["code"], self._mpi.log
+        number, code, log = said[rank.KEY], said["code"], self._mpi.log_name
         traceback = self._awaited_traceback() if code == _UNCAUGHT else ""
         what = traceback.splitlines()[-1] if traceback else said.get("error") or self._ended_with(code)
         return Failed(self._job.trial_id, f"rank {number}: {what}; see {log}", number, traceback)
@@ -194,24 +192,26 @@ class CommandGang:
         end, unread = self._end_of_ranks(overdue), self._reports.unread_words()
         if not unread:
             return end
-        reason = f"{end.reason}; {unread}" if end.reason else f"{unread}; see {self._mpi.log}"
+        reason = f"{end.reason}; {unread}" if end.reason else f"{unread}; see {self._mpi.log_name}"
         return replace(end, reason=reason)
 
     def _end_of_ranks(self, overdue: str) -> Ended | Failed:
-        trial, log, last = self._job.trial_id, self._mpi.log, self._reports.last
+        trial, log, last = self._job.trial_id, self._mpi.log_name, self._reports.last
         guilty, how = self._mpi.death(self._pids())
         at = (last.step, last.images or 0, last.seconds) if last else (0, 0, 0.0)
         if last and self._reports.diverged:
             return Ended(trial, "diverged", *at, reason=f"loss {last.loss}")
         if self._stopped:
             return Ended(trial, "stopped", *at)
+        if self._mpi.lost_host:
+            return Failed(trial, f"{how}; see {log}", host=self._mpi.lost_host)
         if self._failure:
             return self._failure
         if self._codes() == [0] * self._job.workers:
             if last:
                 return Ended(trial, "completed", *at)
             remedy = "call sweeper.report(loss=...) on rank 0, or print its line"
-            if any(isinstance(item, Said) for item in ProgramOutput().feed(tail(log) + "\n")):
+            if any(isinstance(item, Said) for item in ProgramOutput().feed(tail(self._mpi.log) + "\n")):
                 remedy = "reports stand in its log: print them on rank 0's standard output, not on standard error"
             return Failed(trial, f"the command ended without a loss; {remedy}; see {log}")
         if overdue:
@@ -224,10 +224,10 @@ def last_traceback(log: str) -> str:
     return found[-1][0] if (found := list(_TRACEBACK.finditer(log))) else ""
 
 
-def _free_port() -> int:
+def _free_port(address: str) -> int:
     """One that is free now, below those that systems give to connections: rank 0 takes it only when it is ready to."""
     for port in random.sample(_PORTS, len(_PORTS)):
         with socket.socket() as tried, contextlib.suppress(OSError):
-            tried.bind((_HOST, port))
+            tried.bind((address, port))
             return port
     raise LaunchError("no port from 20000 to 29999 is free", "end what holds them")

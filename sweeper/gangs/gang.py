@@ -22,6 +22,7 @@ from engine.protocol import (
 )
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.command_gang import CommandGang
+from sweeper.gangs.hosts import Hosts
 from sweeper.gangs.launcher import WORKER
 from sweeper.gangs.mpi_job import MpiJob, last_words, stacks, tail
 from sweeper.gangs.watchdog import Watchdog
@@ -30,7 +31,7 @@ _LEAVE_S = 10.0
 
 
 class Gang:
-    """An MPI job of `job.workers` ranks; serves one job at a time, any number in all.
+    """An MPI job of `job.workers` ranks, on this host or over `hosts`; serves one job at a time, any number in all.
 
     Not safe for several threads, but for `stop` and `kill`, which may come from another one while `run` is going on.
 
@@ -38,8 +39,8 @@ class Gang:
         LaunchError: there is no mpiexec, or it cannot be started.
     """
 
-    def __init__(self, job: Job) -> None:
-        self._mpi = MpiJob(job, [sys.executable, *WORKER])
+    def __init__(self, job: Job, hosts: Hosts | None = None) -> None:
+        self._mpi = MpiJob(job, [sys.executable, *WORKER], hosts=hosts)
         self._ready: Ready | None = None
         self._running = ""
         self.came_up_ahead = False
@@ -60,7 +61,7 @@ class Gang:
         self._running = job.trial_id
         if self._ready:
             yield self._mpi.wrapped(job, self._ready, begun)
-        watchdog = Watchdog(job.limit_s, job.stall_s, self._pids, self._mpi.end)
+        watchdog = Watchdog(job.limit_s, job.stall_s, self._pids_here, self._mpi.end)
         self._mpi.send(encode(Train(job.trial_id, job.config, job.checkpoints)))
         ended = failure = None
         with watchdog.watching():
@@ -120,20 +121,25 @@ class Gang:
     def _pids(self) -> list[int]:
         return self._ready.pids if self._ready else []
 
+    def _pids_here(self) -> list[int]:
+        return self._mpi.on_this_host(self._pids())
+
     def _failure(self, trial_id: str, overdue: str) -> Failed:
-        log = self._mpi.log
         rank, how = self._mpi.death(self._pids())
+        said, log = tail(self._mpi.log), self._mpi.log_name
+        if self._mpi.lost_host:  # ranks on other hosts may complain of it
+            return Failed(trial_id, f"{how}; see {log}", host=self._mpi.lost_host)
         if overdue:
-            return Failed(trial_id, f"{overdue}; where its ranks were is in {log}", None, stacks(tail(log)))
-        speaker, traceback = last_words(tail(log))
+            return Failed(trial_id, f"{overdue}; where its ranks were is in {log}", None, stacks(said))
+        speaker, traceback = last_words(said)
         if traceback:
             return Failed(trial_id, f"rank {speaker}: {traceback.splitlines()[-1]}; see {log}", speaker, traceback)
         return Failed(trial_id, f"{how}; see {log}", rank)
 
 
-def open_gang(job: Job) -> Gang | CommandGang:
+def open_gang(job: Job, hosts: Hosts | None = None) -> Gang | CommandGang:
     """A new gang of the kind that `job` needs, with it as the first. Raises LaunchError where it cannot be started."""
-    return CommandGang(job) if job.is_command else Gang(job)
+    return CommandGang(job, hosts) if job.is_command else Gang(job, hosts)
 
 
 def _concerns(event: Event, trial_id: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Literal
 
 from engine.cores import VARIABLE as CORES_VARIABLE
 from sweeper.errors import LaunchError
+from sweeper.gangs.base import Job
 
 VARIABLE = "SWEEPER_MPIEXEC"
 WORKER = ("-m", "mpi4py", "-m", "engine.worker")
@@ -37,6 +38,27 @@ class Launcher:
 
     def command(self, ranks: int, program: Sequence[str]) -> list[str]:
         """The words that start `program` on `ranks` ranks of this host."""
+        return [self.mpiexec, *self._here(), "-n", str(ranks), *program]
+
+    def command_over(self, places: Sequence[tuple[str, int]], program: Sequence[str], folder: str) -> list[str]:
+        """The words that start `program` in `folder` on hosts by address, the first of them this one, and their ranks.
+
+        The mpiexec prints a command for each host and starts nothing itself.
+
+        Raises:
+            LaunchError: this kind of mpiexec cannot do that.
+        """
+        if self.kind != "mpich":
+            raise LaunchError(
+                f"{self.mpiexec} is Open MPI's, which needs ssh for a gang over several hosts",
+                f"`pip install mpich`, and name its mpiexec with {VARIABLE}, or keep to workers that fit one host",
+            )
+        hosts = ",".join(f"{address}:{ranks}" for address, ranks in places)
+        # Each host has an environment of its own, and knows how the others reach it.
+        manual = ["-launcher", "manual", "-rmk", "user", "-localhost", places[0][0], "-genvnone", "-wdir", folder]
+        return [self.mpiexec, *manual, "-hosts", hosts, "-n", str(sum(ranks for _, ranks in places)), *program]
+
+    def _here(self) -> list[str]:
         options: list[str] = []
         if self.kind == "openmpi":
             # Seats are given by us, and its own count of slots knows nothing of them.
@@ -46,7 +68,7 @@ class Launcher:
                 options += ["--mca", "plm", "isolated"]
             if os.geteuid() == 0:
                 options.append("--allow-run-as-root")
-        return [self.mpiexec, *options, "-n", str(ranks), *program]
+        return options
 
     def environment(
         self,
@@ -78,6 +100,15 @@ class Launcher:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
         environment["PYTHONUNBUFFERED"] = "1"
         return environment
+
+
+def rank_environment(launcher: Launcher, job: Job, variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a job's ranks on this host: this process's, the job's seats, and `variables`."""
+    return {
+        **launcher.environment(os.environ, job.cpus_per_worker, job.gpus, crowded=job.granted is not None),
+        **({CORES_VARIABLE: ",".join(map(str, job.cores))} if job.cores else {}),
+        **variables,
+    }
 
 
 def wrong_launcher(mpiexec: str, ranks: int, worlds_of: int) -> tuple[str, str]:

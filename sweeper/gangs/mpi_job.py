@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import contextlib
 import io
-import os
 import re
 import subprocess
 import threading
@@ -18,11 +17,11 @@ from typing import cast
 
 import psutil
 
-from engine.cores import VARIABLE as CORES_VARIABLE
 from engine.protocol import LAST_WORDS, Event, Failed
 from engine.shared_memory import mapped_segments, remove_segments
 from sweeper.gangs.base import Job, JobEvent
-from sweeper.gangs.launcher import find_launcher, wrong_launcher
+from sweeper.gangs.hosts import Hosts, Lost, Share, on_any_host, read_commands
+from sweeper.gangs.launcher import find_launcher, rank_environment, wrong_launcher
 from sweeper.gangs.processes import OWNER_VARIABLE, end_job, family, owner_tag
 
 _TAIL_BYTES = 64 * 1024
@@ -34,7 +33,7 @@ _NOISE_LINES, _NOISE_LENGTH = 20, 2_000
 class MpiJob:
     """`program` on `job.workers` ranks of this host, in `folder` where one is named, with `variables` besides.
 
-    The job leads a session of its own: an interrupt at the terminal does not reach it.
+    It leads a session of its own: an interrupt at the terminal does not reach it. With `hosts` its ranks sit on them.
 
     Raises:
         LaunchError: there is no mpiexec, or it cannot be started.
@@ -46,22 +45,26 @@ class MpiJob:
         program: Sequence[str],
         variables: Mapping[str, str] | None = None,
         folder: str | None = None,
+        hosts: Hosts | None = None,
     ) -> None:
         self.id = uuid.uuid4().hex[:12]
-        self.log = Path(job.log)
+        self.log, self.log_name = Path(job.log_here or job.log), job.log
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.begun = time.monotonic()
         launcher = find_launcher()
         self._ranks, self._mpiexec = job.workers, launcher.mpiexec
-        environment = {
-            **launcher.environment(os.environ, job.cpus_per_worker, job.gpus, crowded=job.granted is not None),
-            **({CORES_VARIABLE: ",".join(map(str, job.cores))} if job.cores else {}),
-            OWNER_VARIABLE: owner_tag(job.sweep_id),
-            **(variables or {}),
-        }
+        self._hosts, self._lost = hosts, Lost("")
+        self._share: Share | None = None
+        variables = {OWNER_VARIABLE: owner_tag(job.sweep_id), **(variables or {})}
+        environment = rank_environment(launcher, job, variables)
+        if hosts:
+            places = [(place.address, place.ranks) for place in hosts.places]
+            command = launcher.command_over(places, on_any_host(program), folder or "/")
+        else:
+            command = launcher.command(job.workers, program)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                launcher.command(job.workers, program),
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -77,6 +80,29 @@ class MpiJob:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._lines: deque[str] = deque()  # heard, and not told yet
         self._unended = ""
+        if hosts:
+            try:
+                self._begin_on(hosts, job, variables)
+            except BaseException:
+                self.kill()
+                raise
+
+    def _begin_on(self, hosts: Hosts, job: Job, variables: Mapping[str, str]) -> None:
+        """Have each host start its share of the ranks: this one is the first."""
+        output = cast(io.BufferedReader, self.process.stdout)
+        first, *others = read_commands(output, len(hosts.places))
+        self._share = Share(job, first, variables, hosts.places[0].address)
+        hosts.start(others, variables, self._lose)
+
+    def _lose(self, lost: Lost) -> None:
+        """A host is lost, and the job with it; unless it has ended by itself, for a better reason."""
+        if self.process.poll() is None and not self._lost.reason:
+            self._lost = lost
+        self.end()
+
+    def _processes(self) -> list[psutil.Process]:
+        """All processes of the job on this host."""
+        return [*family(self.process.pid), *(self._share.processes() if self._share else [])]
 
     def pieces(self) -> Iterator[str]:
         """What the ranks say on standard output as it comes, until the job has ended or was ended."""
@@ -119,8 +145,13 @@ class MpiJob:
 
     def note_members(self, pids: Sequence[int]) -> None:
         """All ranks are up: remember what belongs to the job, should mpiexec die before them."""
-        self._members = family(self.process.pid)
-        self._segments = mapped_segments(list(pids))
+        self._members = self._processes()
+        self._segments = mapped_segments(self.on_this_host(pids))
+
+    def on_this_host(self, pids: Sequence[int]) -> list[int]:
+        """Those of the ranks that are this host's: other hosts' numbers may be anybody's here."""
+        members = {member.pid for member in self._members}
+        return [pid for pid in pids if not self._hosts or pid in members]
 
     def alive(self) -> bool:
         """Whether all processes that were noted still run."""
@@ -129,8 +160,12 @@ class MpiJob:
     def end(self) -> None:
         """End all processes, and leave the pipes to who reads them; safe from any thread."""
         # Of a user's program only now: its MPI may have come up at any time.
-        self._segments |= mapped_segments([process.pid for process in family(self.process.pid)])
+        self._segments |= mapped_segments([process.pid for process in self._processes()])
         end_job(self.process, self._members)
+        if self._share:
+            self._share.end()
+        if self._hosts:
+            self._hosts.end()
 
     def kill(self) -> None:
         """End the job now, to its last process and its last piece of shared memory; safe from any thread."""
@@ -145,10 +180,19 @@ class MpiJob:
     def death(self, pids: Sequence[int]) -> tuple[int | None, str]:
         """The guilty rank, where mpiexec names one, and how the job ended, in words; `pids` are the ranks'."""
         code = self.process.wait()
+        if self._hosts and not self._lost.reason:  # mpiexec may have missed a host before we did
+            self._lost = self._hosts.missing() or self._lost
+        if self._lost.reason:
+            return None, self._lost.reason
         guilty, signal = killed("\n".join([*self._noise, tail(self.log)]), pids)
         who = f"rank {guilty}" if guilty is not None else "the MPI job"
         how = f"was killed by signal {signal}" if signal else f"ended with exit code {code}"
         return guilty, f"{who} {how}"
+
+    @property
+    def lost_host(self) -> str:
+        """The host, by its address, that was lost with the job; "" where none was. Known once `death` was asked."""
+        return self._lost.host
 
     def wrong_launcher(self, trial_id: str, worlds_of: int) -> Failed | None:
         """The failure of a job whose ranks see worlds of so many ranks; None where that is the job's number."""
@@ -159,7 +203,7 @@ class MpiJob:
 
     def wrapped(self, job: Job, event: Event, begun: float) -> JobEvent:
         """An event of `job`, begun at that time of time.monotonic."""
-        return JobEvent(job.trial_id, job.attempt, event, self.id, str(self.log), time.monotonic() - begun)
+        return JobEvent(job.trial_id, job.attempt, event, self.id, self.log_name, time.monotonic() - begun)
 
 
 def tail(path: Path) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
+
+Shape: TypeAlias = tuple[int, int, int]  # workers, cores and GPUs of each
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,11 @@ class Seats:
         """Whether `free` seats are enough."""
         return self.cpus <= free.cpus and self.gpus <= free.gpus
 
+    def room(self, shape: Shape) -> int:
+        """How many ranks of a gang these are enough for."""
+        _, cpus, gpus = shape
+        return min(self.cpus // cpus, self.gpus // gpus if gpus else self.cpus // cpus)
+
     def __add__(self, other: Seats) -> Seats:
         return Seats(self.cpus + other.cpus, self.gpus + other.gpus)
 
@@ -27,7 +35,7 @@ class Seats:
 
 @dataclass(frozen=True)
 class Capacity:
-    """Cores and GPUs that gangs may use; `hosts` has one entry a host, since a gang must fit on one."""
+    """Cores and GPUs that gangs may use; `hosts` has one entry a host, since a rank must fit on one."""
 
     hosts: tuple[Seats, ...]
 
@@ -41,9 +49,35 @@ class Capacity:
         """Whether free seats may lie on several hosts, so that only a host with enough of them helps a gang."""
         return len(self.hosts) > 1
 
-    def can_ever_seat(self, need: Seats) -> bool:
-        """Whether some host is large enough when it is empty."""
-        return any(need.fits(host) for host in self.hosts)
+    def can_ever_seat(self, shape: Shape) -> bool:
+        """Whether the hosts are large enough for a gang when they are empty."""
+        return shape[0] <= sum(host.room(shape) for host in self.hosts)
+
+    def shares(self, shape: Shape, *, spread: bool = False) -> list[int]:
+        """The ranks of a gang on each host that it takes, most first; [] if they do not fit on the empty hosts.
+
+        Of hosts there are as few as can be, where the first ones have as many ranks as they can; or with `spread` as
+        many as can be, with about as many ranks on each.
+        """
+        return self._spread(shape) if spread else self._packed(shape)
+
+    def _spread(self, shape: Shape) -> list[int]:
+        rooms = [host.room(shape) for host in self.hosts]
+        shares = [0] * len(rooms)
+        for _ in range(shape[0]):
+            free = [number for number, room in enumerate(rooms) if shares[number] < room]
+            if not free:
+                return []
+            shares[min(free, key=lambda number: (shares[number], -rooms[number]))] += 1
+        return sorted(filter(None, shares), reverse=True)
+
+    def _packed(self, shape: Shape) -> list[int]:
+        shares, left = [], shape[0]
+        for room in sorted((host.room(shape) for host in self.hosts), reverse=True):
+            if left and room:
+                shares.append(min(room, left))
+                left -= shares[-1]
+        return shares if not left else []
 
     def most_of(self, need: Seats) -> Seats | None:
         """As much of `need` as one host has; None where none has any core, or any GPU for those who need one."""

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from engine.protocol import Ended, Failed, Ready, Started
+from sweeper.errors import LostHostError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.pool import GangPool
 from sweeper.gangs.processes import end_orphans
@@ -79,6 +80,9 @@ class StreamingExecutor(ABC):
     def takes_seats(self) -> bool:
         """Whether a gang has its seats before it is opened; if not, somebody else gives them out while it opens."""
         return True
+
+    def check_hosts(self) -> None:  # noqa: B027 - one host is looked at before its executor is made
+        """See `Executor.check_hosts`."""
 
     def start(self, job: Job) -> None:
         """Begin a job in a thread of its own."""
@@ -174,7 +178,7 @@ class StreamingExecutor(ABC):
         except Exception as error:
             # Whatever it was, the scheduler must hear of it or wait for ever.
             logger.debug("job %s failed", job.trial_id, exc_info=True)
-            self._tell_end(JobEvent(job.trial_id, job.attempt, Failed(job.trial_id, str(error))))
+            self._tell_end(JobEvent(job.trial_id, job.attempt, failed(job, error)))
 
     def _is_the_gangs_fault(self, seated: _Seated, last: JobEvent) -> bool:
         """Whether a job that failed before it trained would not have on a new gang.
@@ -317,6 +321,13 @@ class StreamingExecutor(ABC):
             with self._changed:
                 self._gangs.left(seated)
                 self._changed.notify_all()
+
+
+def failed(job: Job, error: Exception) -> Failed:
+    """The end of a job whose gang this error ended, or kept from coming up."""
+    if isinstance(error, LostHostError):
+        return Failed(job.trial_id, error.message, host=error.host)
+    return Failed(job.trial_id, str(error))
 
 
 @dataclass(eq=False)

@@ -36,7 +36,9 @@ def content_key(config: TrainingConfig | CommandConfig, workers: int, resources:
 
 def content(config: TrainingConfig | CommandConfig, workers: int, resources: Resources) -> dict[str, Any]:
     """What decides a trial's result."""
-    gets = resources.model_dump(mode="json", exclude={"dollars_per_worker_hour"})  # a price changes no result
+    # A price changes no result. What is packed goes by the key that it had before there was a choice.
+    left_out = {"dollars_per_worker_hour"} | ({"placement"} if resources.placement == "pack" else set())
+    gets = resources.model_dump(mode="json", exclude=left_out)
     return {"config": effective(config, workers), "workers": workers, "resources": gets}
 
 

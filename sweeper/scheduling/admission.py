@@ -5,17 +5,15 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
 
 from sweeper.errors import LaunchError, SeatingError
-from sweeper.gangs.seats import Capacity, SeatLedger, Seats, seats_of
+from sweeper.gangs.seats import Capacity, SeatLedger, Seats, Shape, seats_of
 from sweeper.plan.trial import TrialSpec
 from sweeper.store import TrialRecord, WaitingTrial
 
 logger = logging.getLogger(__name__)
 
 MOST_IN_A_ROW = 10
-Shape: TypeAlias = tuple[int, int, int]  # workers, cores and GPUs of each
 
 
 def shape_of(trial: TrialRecord | WaitingTrial) -> Shape:
@@ -24,7 +22,7 @@ def shape_of(trial: TrialRecord | WaitingTrial) -> Shape:
 
 
 def check_seating(trials: Iterable[TrialSpec], capacity: Capacity, *, oversubscribe: bool = False) -> None:
-    """See that each worker count fits on some host when it is empty, or may be oversubscribed there.
+    """See that each worker count fits on the hosts when they are empty, or may be oversubscribed on one.
 
     Raises:
         SeatingError: the worker counts that do not, what they need, and what there is.
@@ -36,9 +34,7 @@ def check_seating(trials: Iterable[TrialSpec], capacity: Capacity, *, oversubscr
 def check_shapes(shapes: Iterable[Shape], capacity: Capacity, *, oversubscribe: bool = False) -> None:
     """The same for the shapes of trials."""
     too_large = sorted(
-        shape
-        for shape in set(shapes)
-        if not capacity.can_ever_seat(seats_for(shape, capacity, oversubscribe=oversubscribe))
+        shape for shape in set(shapes) if not _can_ever_begin(shape, capacity, oversubscribe=oversubscribe)
     )
     if not too_large:
         return
@@ -48,12 +44,13 @@ def check_shapes(shapes: Iterable[Shape], capacity: Capacity, *, oversubscribe: 
     most_cpus = max((host.cpus for host in capacity.hosts), default=0)
     most_gpus = max((host.gpus for host in capacity.hosts), default=0)
     there = f"{most_cpus} CPUs" + (f" and {most_gpus} GPUs" if gpus else "")
-    fitting = min(most_cpus // cpus, most_gpus // gpus if gpus else most_cpus)
+    fitting = sum(host.room(too_large[0]) for host in capacity.hosts)
+    together = f": {fitting} workers fit on {len(capacity.hosts)} hosts together" if capacity.scattered else ""
     remedy = f"keep to at most {fitting} workers" if fitting else "ask for less per worker"
     may_share = not oversubscribe and bool(most_gpus or not gpus)
     sharing = f", or let workers share {'cores and GPUs' if gpus else 'cores'}" if may_share else ""
     raise SeatingError(
-        f"space.workers: {counts} cannot be seated: a worker takes {each}, and the largest host has {there}",
+        f"space.workers: {counts} cannot be seated: a worker takes {each}, and the largest host has {there}{together}",
         f"{remedy}, or change resources{sharing}",
         "--oversubscribe" if may_share else "",
     )
@@ -62,9 +59,14 @@ def check_shapes(shapes: Iterable[Shape], capacity: Capacity, *, oversubscribe: 
 def seats_for(shape: Shape, capacity: Capacity, *, oversubscribe: bool = False) -> Seats:
     """What a gang takes: all that its ranks ask for, or what a host has of that where it may be oversubscribed."""
     asked = seats_of(*shape)
-    if not oversubscribe or capacity.can_ever_seat(asked):
+    if not oversubscribe or capacity.can_ever_seat(shape):
         return asked
     return capacity.most_of(asked) or asked
+
+
+def _can_ever_begin(shape: Shape, capacity: Capacity, *, oversubscribe: bool) -> bool:
+    """Whether a gang fits on the empty hosts, or may share what one of them has."""
+    return capacity.can_ever_seat(shape) or (oversubscribe and capacity.most_of(seats_of(*shape)) is not None)
 
 
 class LaunchFailures:
@@ -104,6 +106,10 @@ class Admission:
     def __init__(self, capacity: Capacity, *, oversubscribe: bool = False) -> None:
         self._ledger, self._oversubscribe = SeatLedger(capacity), oversubscribe
 
+    def resize(self, capacity: Capacity) -> None:
+        """From now on there is so much: hosts of a cluster come and go."""
+        self._ledger.capacity = capacity
+
     def need(self, trial: TrialRecord | WaitingTrial) -> Seats:
         """What a trial's gang takes: what its ranks ask for, or what a host has of it where they may share."""
         return seats_for(shape_of(trial), self._ledger.capacity, oversubscribe=self._oversubscribe)
@@ -132,7 +138,7 @@ class Admission:
             LaunchError: the gangs of those that could be seated fail again and again before they train.
         """
         capacity = self._ledger.capacity
-        left = [trial for trial in waiting if capacity.can_ever_seat(self.need(trial))]
+        left = [t for t in waiting if _can_ever_begin(shape_of(t), capacity, oversubscribe=self._oversubscribe)]
         if not left:
             check_shapes(map(shape_of, waiting), capacity)
         if all(failures.set_aside(trial.workers) for trial in left):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from engine.config import OF_A_RUN
-from sweeper.scheduling.admission import Shape, shape_of
+from sweeper.gangs.seats import Shape
+from sweeper.scheduling.admission import shape_of
 from sweeper.store import Store, WaitingTrial
 
 _MOST = 200  # of each shape: enough for some seconds of the shortest trials

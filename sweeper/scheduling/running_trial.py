@@ -51,6 +51,7 @@ def job_for(trial: TrialRecord, need: Seats, limits: Limits) -> Job:
         workers=workers,
         cpus_per_worker=cpus,
         gpus_per_worker=gpus,
+        spread=trial.resources.get("placement") == "spread",
         granted=(need.cpus, need.gpus) if must_share(trial, need) else None,
         config=trial.config,
         log=str(gang_log(trial.id, trial.attempt)),

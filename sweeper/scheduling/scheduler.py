@@ -16,13 +16,13 @@ from engine.protocol import Ended, Evaluated, Failed, Point, Ready, Started
 from sweeper.errors import LaunchError, LostTrialError, NotFoundError, StoreError
 from sweeper.gangs.base import Executor, JobEvent
 from sweeper.gangs.process_identity import is_gone, this_machine, this_process
-from sweeper.gangs.seats import Capacity
+from sweeper.gangs.seats import Capacity, Shape
 from sweeper.guides import Guide
 from sweeper.guides.base import Enough
 from sweeper.paths import checkpoints_folder, gang_log
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
-from sweeper.scheduling.admission import Admission, LaunchFailures, Shape, shape_of
+from sweeper.scheduling.admission import Admission, LaunchFailures, shape_of
 from sweeper.scheduling.observer import Observer
 from sweeper.scheduling.queue import Queue
 from sweeper.scheduling.running_trial import (
@@ -45,6 +45,7 @@ _FLUSH_S = 0.3  # what is written sooner is seen sooner on open pages
 _LOOK_ROUND_S = 5.0  # between two looks at what others do: the lease is a minute
 INTERRUPTED = "interrupted"
 _STOPPED = "stopped while it ran"
+_MOST_LOSSES = 5  # of hosts under a trial, which may be what brings them down
 
 
 class Scheduler:
@@ -53,7 +54,8 @@ class Scheduler:
     `clock` gives monotonic seconds; only the pace of writing depends on it. `interrupts` tells how many have come, and
     is asked between rounds, when nothing is half done: after one `run` ends. With `finish_running` it then starts no
     more and ends when what runs has ended, or at once after a second one. A trial whose attempt fails is attempted
-    again, up to `retries` times, and goes on from its last checkpoint where its settings ask for these. With
+    again, up to `retries` times, and goes on from its last checkpoint where its settings ask for these; one that is
+    lost with its host does not count, up to `_MOST_LOSSES` times. With
     `oversubscribe` a trial that no host can seat runs all the same, on as much as one has, and is marked. `guide` says
     which trial comes next, and which is stopped before its end.
     """
@@ -77,6 +79,7 @@ class Scheduler:
         self._admission = Admission(Capacity(()))
         self._guide = guide or Guide()
         self._failures: Counter[str] = Counter()
+        self._losses: Counter[str] = Counter()  # of hosts
         self._launch_failures = LaunchFailures()
         self._no_launch: LaunchError | None = None
         self._shared_shapes: set[Shape] = set()
@@ -173,6 +176,8 @@ class Scheduler:
             self._scheduler_id = self._store.leases.begin(this_machine(), this_process())
         if self._store.leases.release_left_behind(sweep_id, lambda other: is_gone(other.host, other.process)):
             self._executor.end_orphans(sweep_id)
+        with contextlib.suppress(LaunchError):  # whoever runs on it will hear
+            self._admission.resize(self._executor.capacity())
         stopping = self._store.sweeps.stop_is_asked(sweep_id)
         if stopping:
             self._store.sweeps.ask_to_stop(sweep_id)  # cancels what has come to wait since
@@ -295,7 +300,8 @@ class Scheduler:
         if attempt is None or (trial := put_back or self._recorded(waiting.id)) is None:
             return
         # The mark of a trial that is repeated is of the result which it keeps, not of this attempt.
-        shared = trial.oversubscribed and not (self._failures[trial.id] == 0 and store.keeps_result(trial.id))
+        is_first = self._failures[trial.id] + self._losses[trial.id] == 0
+        shared = trial.oversubscribed and not (is_first and store.keeps_result(trial.id))
         claimed = replace(
             trial,
             state=TrialState.RUNNING,
@@ -354,6 +360,9 @@ class Scheduler:
         if event.remedy:  # nothing is wrong with the trial, and the next one would fail like it
             self._no_launch = LaunchError(event.reason, event.remedy)
             self._put_back(running, event.reason, TrialState.FAILED)
+            return
+        if event.host and self._is_moved(trial):
+            self._try_again(running, event)
             return
         if not running.trains:
             self._launch_failures.failed(trial.workers, event.reason)
@@ -415,6 +424,11 @@ class Scheduler:
                 stopped = _STOPPED if event.outcome == "stopped" else ""
                 self._finish(running, STATE_OF[event.outcome], event.reason or stopped, phases=event.phases)
             self._over.popleft()
+
+    def _is_moved(self, trial: TrialRecord) -> bool:
+        """Whether another host is to run a trial whose host was lost."""
+        self._losses[trial.id] += 1
+        return self._losses[trial.id] <= _MOST_LOSSES and not self._store.sweeps.stop_is_asked(trial.sweep_id)
 
     def _may_try_again(self, trial: TrialRecord) -> bool:
         """Whether another attempt is due; interruptions and what was tried before this run do not count."""

@@ -56,10 +56,14 @@ class Objective(_Strict):
 
 
 class Resources(_Strict):
-    """What each worker gets for itself, and what that costs by the hour, if anybody says."""
+    """What each worker gets for itself, and what that costs by the hour, if anybody says.
+
+    By `placement` a gang on a cluster takes as few hosts as it can, or spreads its ranks over as many as it can.
+    """
 
     cpus_per_worker: PositiveInt = 1
     gpus_per_worker: Annotated[int, Number, Field(ge=0)] = 0
+    placement: Literal["pack", "spread"] = "pack"
     dollars_per_worker_hour: Annotated[float, Number, Field(ge=0, allow_inf_nan=False)] | None = None
 
 

@@ -5,8 +5,9 @@ Ray while gangs are still to be ended in order. The end of its standard input, h
 private Ray, or leaves the cluster.
 
 A call is `{"call": number, "method": name, "arguments": [...]}`. Any number of `{"call": number, "value": ...}` answer
-it, and one `{"call": number}` ends it. In place of the end may come "error" and "remedy", which are for people, or the
-"fault" that Ray has. Call 0, which nobody makes, is answered when Ray is connected to.
+it, and one `{"call": number}` ends it. In place of the end may come "error" and "remedy", which are for people, with
+the "host" if one was lost, or the "fault" that Ray has. Call 0, which nobody makes, is answered when Ray is connected
+to.
 """
 
 from __future__ import annotations
@@ -19,15 +20,21 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+import psutil
+
 from engine.errors import ClearError
-from sweeper.errors import LaunchError
-from sweeper.gangs.ray.actor import GangActor
-from sweeper.gangs.seats import Seats
+from engine.protocol import Failed, decode_event
+from sweeper.errors import LaunchError, LostHostError
+from sweeper.gangs.hosts import Lost
+from sweeper.gangs.ray.actor import GangActor, HostActor
+from sweeper.gangs.ray.heartbeat import Heartbeat, gone
+from sweeper.gangs.ray.set_aside import SetAside
+from sweeper.gangs.seats import Capacity, Seats, seats_of
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +43,8 @@ LOOPBACK = "127.0.0.1"
 ROOM_S = 10.0  # a gang that waits for its seats says so this often
 ACTOR_S = 60.0  # for a process of Ray's to come up and start the MPI job
 CLOSE_S = 10.0  # for each of: a gang's end, its actor's
+SHARES_S = 5.0  # for the ends of a gang's shares on hosts that may be gone
+_FAILED = '{"event":"failed"'
 _OBJECT_STORE_BYTES = 128 * 1024 * 1024  # only events pass through it
 
 
@@ -69,7 +78,8 @@ class Answers:
             for value in values():
                 self.send(call, value=value)
         except ClearError as error:
-            self.send(call, error=error.message, remedy=error.remedy)
+            host = error.host if isinstance(error, LostHostError) else ""
+            self.send(call, error=error.message, remedy=error.remedy, host=host)
         except Exception as error:
             logger.exception("call %d failed", call)
             self.send(call, fault=next(iter(str(error).splitlines()), "") or type(error).__name__)
@@ -82,71 +92,160 @@ class Answers:
 class Gangs:
     """Gangs on Ray, by the names that the other end gives them. `methods` are what it may call, each in a thread."""
 
-    methods = ("capacity", "open", "run", "alive", "stop", "close")
+    methods = ("capacity", "facts", "open", "run", "alive", "stop", "close")
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
         self._groups: dict[str, Any] = {}
         self._actors: dict[str, Any] = {}
+        self._peers: dict[str, list[Any]] = {}
+        self._watched: dict[str, FarGang] = {}
+        self._set_aside = SetAside(ray)
 
     def capacity(self) -> Iterator[list[tuple[int, int]]]:
         """The cores and GPUs of each living node."""
-        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        yield [(int(node.get("CPU", 0)), int(node.get("GPU", 0))) for node in nodes]
+        yield [(seats.cpus, seats.gpus) for seats in self._capacity().hosts]
 
-    def open(self, name: str, job: dict[str, Any], need: list[int], environment: dict[str, str]) -> Iterator[str]:
-        """Start a gang; "waiting" every `ROOM_S` for as long as others have its seats, then "open"."""
-        seats = Seats(*need)
-        bundle = {"CPU": seats.cpus, **({"GPU": seats.gpus} if seats.gpus else {})}
-        # One bundle: all ranks of a gang sit on one host.
-        group = self._groups[name] = self._ray.util.placement_group([bundle], strategy="STRICT_PACK")
+    def _capacity(self) -> Capacity:
+        nodes = [node["Resources"] for node in self._set_aside.usable()]
+        return Capacity(tuple(Seats(int(node.get("CPU", 0)), int(node.get("GPU", 0))) for node in nodes))
+
+    def facts(self, environment: dict[str, str]) -> Iterator[dict[str, dict[str, str]]]:
+        """What each living node that gangs may use has, by its address.
+
+        Raises:
+            LaunchError: a node does not answer within `ACTOR_S`.
+        """
+        affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+        asked = {}
+        for node in nodes:
+            options = {"num_cpus": 0, "scheduling_strategy": affinity(node["NodeID"], soft=False)}
+            asked[node["NodeManagerAddress"]] = self._ray.remote(HostActor).options(**options).remote(environment)
+        said = {address: actor.facts.remote() for address, actor in asked.items()}
         try:
+            yield {address: self._fact(address, reference) for address, reference in said.items()}
+        finally:
+            for actor in asked.values():
+                self._ray.kill(actor)
+
+    def _fact(self, address: str, reference: Any) -> dict[str, str]:
+        try:
+            return dict(self._ray.get(reference, timeout=ACTOR_S))
+        except self._ray.exceptions.RayError as error:
+            reason = next(iter(str(error).strip().splitlines()[-1:]), type(error).__name__)
+            raise LaunchError(
+                f"host {address} of Ray cannot run Sweeper ({reason})", "install Sweeper there, as on the other hosts"
+            ) from None
+
+    def open(
+        self, name: str, job: dict[str, Any], need: list[int], environment: dict[str, str], far: bool
+    ) -> Iterator[str]:
+        """Start a gang; "waiting" every `ROOM_S` for as long as others have its seats, then "open".
+
+        A gang that is `far` may sit on other hosts than this one: its log is fetched, and it must answer.
+        """
+        try:
+            shares, seats = self._seats(job, Seats(*need))
+            group = self._groups[name] = self._group(seats)
             while not group.wait(ROOM_S):
                 if name not in self._groups:
                     raise LaunchError("the gang was closed while it waited for seats")
                 yield "waiting"
-            self._actors[name] = self._actor(group, seats, environment)
-            self._started(self._actors[name], job)
+                now = self._seats(job, Seats(*need))
+                if now != (shares, seats):  # hosts have come or gone
+                    self._ray.util.remove_placement_group(group)
+                    shares, seats = now
+                    group = self._groups[name] = self._group(seats)
+            self._actors[name] = self._actor(GangActor, group, seats, 0, environment)
+            self._peers[name] = [self._actor(HostActor, group, seats, n, environment) for n in range(1, len(seats))]
+            addresses = self._addresses(group)
+            places = list(zip(addresses, shares, strict=True)) if shares[1:] else []
+            self._started(name, job, places, addresses[0], far)
+            if far:
+                self._watched[name] = FarGang(self._ray, self._actors[name], addresses[0], job["log"])
+        except LostHostError as error:
+            self._set_aside.add(error.host)
+            self._free(name)
+            raise
         except BaseException:
             self._free(name)
             raise
         yield "open"
 
-    def _actor(self, group: Any, seats: Seats, environment: dict[str, str]) -> Any:
+    def _seats(self, job: dict[str, Any], need: Seats) -> tuple[list[int], list[Seats]]:
+        """The ranks on each host that a gang takes, and their seats; on one host what it needs in all."""
+        shape = job["workers"], job["cpus_per_worker"], job["gpus_per_worker"]
+        shares = [] if job["granted"] else self._capacity().shares(shape, spread=job["spread"])
+        return shares, [seats_of(ranks, *shape[1:]) for ranks in shares] if shares[1:] else [need]
+
+    def _group(self, seats: Sequence[Seats]) -> Any:
+        """A placement group with a bundle a host, so that each host's ranks sit together."""
+        bundles = [{"CPU": one.cpus, **({"GPU": one.gpus} if one.gpus else {})} for one in seats]
+        strategy = "STRICT_SPREAD" if bundles[1:] else "STRICT_PACK"
+        allowed = self._set_aside.selectors(len(bundles))
+        return self._ray.util.placement_group(bundles, strategy=strategy, bundle_label_selector=allowed)
+
+    def _addresses(self, group: Any) -> list[str]:
+        """The hosts that a placement group has its bundles on, in their order."""
+        known = {node["NodeID"]: str(node["NodeManagerAddress"]) for node in self._ray.nodes()}
+        bundles = self._ray.util.placement_group_table(group)["bundles_to_node_id"]
+        return [known[bundles[number]] for number in sorted(bundles)]
+
+    def _actor(self, kind: type, group: Any, seats: Sequence[Seats], bundle: int, environment: dict[str, str]) -> Any:
         strategy = self._ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(
-            placement_group=group, placement_group_bundle_index=0
+            placement_group=group, placement_group_bundle_index=bundle
         )
         options = {
-            "num_cpus": seats.cpus,
-            "num_gpus": seats.gpus,
-            "max_concurrency": 4,  # a stop and a close come while a run is going on
+            "num_cpus": seats[bundle].cpus,
+            "num_gpus": seats[bundle].gpus,
+            "max_concurrency": 6,  # a stop, a close and a question come while a run is going on
             "max_restarts": 0,
             "scheduling_strategy": strategy,
         }
-        return self._ray.remote(GangActor).options(**options).remote(environment)
+        return self._ray.remote(kind).options(**options).remote(environment)
 
-    def _started(self, actor: Any, job: dict[str, Any]) -> None:
+    def _started(self, name: str, job: dict[str, Any], places: list[tuple[str, int]], first: str, far: bool) -> None:
+        """Have a gang start. Raises LostHostError where its `first` host has no process for it, or loses it."""
+        actor, peers = self._actors[name], self._peers[name]
         try:
-            self._ray.get(actor.open.remote(job), timeout=ACTOR_S)
+            self._ray.get(actor.open.remote(job, places, peers, far=far), timeout=ACTOR_S)
         except self._ray.exceptions.RayTaskError as error:
             raise (error.cause if isinstance(error.cause, ClearError) else LaunchError(str(error.cause))) from None
         except self._ray.exceptions.GetTimeoutError:
-            raise LaunchError(
-                f"Ray has not started the gang's process within {ACTOR_S:g} s",
-                "see whether the host is overloaded, or use the local executor",
-            ) from None
+            problem = f"Ray has not started the gang's process within {ACTOR_S:g} s"
+            if far:
+                raise LostHostError(f"host {first}: {problem}", first) from None
+            raise LaunchError(problem, "see whether the host is overloaded, or use the local executor") from None
         except self._ray.exceptions.RayError as error:
+            if far:
+                raise LostHostError(gone(first, error).reason, first) from None
             raise LaunchError(_gone(error), "see Ray's logs on the gang's host") from None
 
     def run(self, name: str, job: dict[str, Any]) -> Iterator[tuple[str, str, float, str]]:
         """The events of a job, as `GangActor.run` has them. No limit: the far end keeps those of the job."""
         try:
             for reference in self._actors[name].run.options(num_returns="streaming").remote(job):
-                yield self._ray.get(reference)
+                told = self._ray.get(reference)
+                self._note_loss(told[-1])
+                yield told
         except self._ray.exceptions.RayTaskError as error:
             raise LaunchError(str(error.cause)) from None
         except self._ray.exceptions.RayError as error:
-            raise LaunchError(_gone(error)) from None
+            watched = self._watched.get(name)
+            if watched is None:
+                raise LaunchError(_gone(error)) from None
+            lost = watched.why(error)
+            self._set_aside.add(lost.host)
+            raise LostHostError(lost.reason, lost.host) from None
+        finally:
+            if name in self._watched:
+                self._watched[name].fetch_log()
+
+    def _note_loss(self, line: str) -> None:
+        """Set a host aside if this event tells of its loss; of the many events few are decoded for it."""
+        if line.startswith(_FAILED) and isinstance(event := decode_event(line), Failed) and event.host:
+            self._set_aside.add(event.host)
 
     def alive(self, name: str) -> Iterator[bool]:
         """Whether actor and MPI job can serve another job."""
@@ -162,17 +261,73 @@ class Gangs:
 
     def close(self, name: str) -> Iterator[None]:
         """End the MPI job, then the actor, then give the seats back; of a gang that is opening as well."""
-        if actor := self._actors.get(name):
-            with suppress(self._ray.exceptions.RayError):
+        actor, watched = self._actors.get(name), self._watched.get(name)
+        if watched and watched.lost:
+            self._end_shares(self._peers.get(name, []))
+        elif actor:
+            try:
                 self._ray.get(actor.close.remote(), timeout=CLOSE_S)
+            except self._ray.exceptions.RayError:
+                self._end_shares(self._peers.get(name, []))  # its own host would have
         self._free(name)
         yield None
 
+    def _end_shares(self, peers: Sequence[Any]) -> None:
+        """End what runs on the other hosts of a gang, as far as these answer; the others end it by themselves."""
+        if ending := [peer.end_share.remote() for peer in peers]:
+            self._ray.wait(ending, num_returns=len(ending), timeout=SHARES_S)
+
     def _free(self, name: str) -> None:
-        if actor := self._actors.pop(name, None):
+        if watched := self._watched.pop(name, None):
+            watched.end()
+        for actor in [*self._peers.pop(name, []), *([self._actors.pop(name)] if name in self._actors else [])]:
             self._ray.kill(actor)
         if group := self._groups.pop(name, None):
             self._ray.util.remove_placement_group(group)
+
+
+class FarGang:
+    """The watch over a gang on other hosts: brings its log here, and gives it up where it does not answer.
+
+    `address` is that of its first host, which has its actor; `lost` says why it was given up.
+    """
+
+    def __init__(self, ray: Any, actor: Any, address: str, log: str) -> None:
+        self._ray, self._actor, self._address, self._log = ray, actor, address, Path(log)
+        self.lost: Lost | None = None
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        self._log.touch()
+        self._writing = threading.Lock()
+        self._heartbeat = Heartbeat(ray, {address: actor}, self._lose, self._write)
+
+    def why(self, error: Exception) -> Lost:
+        """Why the gang's actor is gone, which a call of it has found out by this error."""
+        self.lost = self.lost or gone(self._address, error)
+        return self.lost
+
+    def fetch_log(self) -> None:
+        """Bring the rest of the log here."""
+        with suppress(self._ray.exceptions.RayError):
+            while piece := self._ray.get(self._actor.answer.remote(), timeout=CLOSE_S):
+                self._write(piece)
+
+    def end(self) -> None:
+        """Watch no more; what is there of the log is here, unless the host is lost."""
+        self._heartbeat.end()
+        if not self.lost:
+            self.fetch_log()
+            with suppress(self._ray.exceptions.RayError):
+                self._ray.get(self._actor.remove_log.remote(), timeout=CLOSE_S)
+
+    def _write(self, piece: bytes) -> None:
+        if piece:
+            with self._writing, self._log.open("ab") as log:
+                log.write(piece)
+
+    def _lose(self, lost: Lost) -> None:
+        """Whoever waits for the gang learns of it when its actor is declared dead."""
+        self.lost = lost
+        self._ray.kill(self._actor)
 
 
 def _gone(error: Exception) -> str:
@@ -217,6 +372,9 @@ def _connected(arguments: argparse.Namespace) -> Iterator[str]:
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     if arguments.address:
         ray.init(address=arguments.address, **quiet)
+        if better := _node_here(ray):
+            ray.shutdown()
+            ray.init(address=arguments.address, _node_ip_address=better, **quiet)
     else:
         ray.init(
             address="local",
@@ -229,6 +387,19 @@ def _connected(arguments: argparse.Namespace) -> Iterator[str]:
             **quiet,
         )
     yield ray.get_runtime_context().gcs_address
+
+
+def _node_here(ray: Any) -> str | None:
+    """The address of this host's node, where Ray has taken us for another one's; None where it has not.
+
+    Ray looks for raylets among the machine's processes, which network namespaces and containers may share. As part of
+    another node we are out of reach for gangs on the others.
+    """
+    own = {address.address for addresses in psutil.net_if_addrs().values() for address in addresses}
+    if ray.util.get_node_ip_address() in own:
+        return None
+    nodes = [node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]]
+    return next((address for address in nodes if address in own), None)
 
 
 def _parse() -> argparse.Namespace:

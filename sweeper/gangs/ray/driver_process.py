@@ -17,7 +17,7 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sweeper.errors import LaunchError
+from sweeper.errors import LaunchError, LostHostError
 from sweeper.gangs.processes import end_job, family
 from sweeper.gangs.seats import Capacity
 
@@ -130,6 +130,8 @@ class DriverProcess:
                     raise self._silent(f"no word within {limit_s:g} s") from None
                 if "fault" in answer:
                     raise self._silent(answer["fault"])
+                if answer.get("host"):
+                    raise LostHostError(answer["error"], answer["host"])
                 if "error" in answer:
                     raise LaunchError(answer["error"], answer["remedy"])
                 if "value" not in answer:

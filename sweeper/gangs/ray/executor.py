@@ -12,22 +12,24 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from engine.data.folders import VARIABLE as DATA_VARIABLE
-from engine.protocol import Failed, decode_event
+from engine.protocol import decode_event
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.ray.driver_process import DriverProcess, no_answer
+from sweeper.gangs.ray.preflight import differences
 from sweeper.gangs.seat_locks import SeatLocks
 from sweeper.gangs.seats import Capacity, Seats
-from sweeper.gangs.streaming import GangHandle, StreamingExecutor
+from sweeper.gangs.streaming import GangHandle, StreamingExecutor, failed
 
 logger = logging.getLogger(__name__)
 
 _REACH_S = 10.0
 _ANSWER_S = 30.0  # to what Ray can answer at once
+_FACTS_S = 120.0  # a process comes up on each host
 _OPEN_S = 90.0  # between two words of a gang that opens: a wait for seats says so every 10 s, a start ends within 60 s
-_CLOSE_S = 30.0  # twice 10 s in the driver, and some more
+_CLOSE_S = 60.0  # several times 10 s in the driver, where hosts are lost
 
 
 class RayExecutor(StreamingExecutor):
@@ -57,9 +59,16 @@ class RayExecutor(StreamingExecutor):
         """The cores and GPUs of each living node."""
         return Capacity(tuple(Seats(*node) for node in self._driver.call("capacity", limit_s=_ANSWER_S)))
 
+    def check_hosts(self) -> None:
+        """See that a cluster's hosts have the same of all that ranks need."""
+        if self._is_cluster:
+            found = self._driver.call("facts", _own_settings(), limit_s=_FACTS_S)
+            if differing := differences(found):
+                raise LaunchError(f"the hosts of Ray differ in {differing}", "install the same on all hosts")
+
     def open_gang(self, job: Job) -> GangHandle:
         """A gang in a placement group of its own."""
-        return _RayGang(self._driver, job)
+        return _RayGang(self._driver, job, far=self._is_cluster)
 
     def close(self) -> None:
         """End all gangs, then our connection, then Ray itself where it is ours; a dead Ray delays this and no more."""
@@ -70,16 +79,16 @@ class RayExecutor(StreamingExecutor):
 class _RayGang:
     """The near end of a gang."""
 
-    def __init__(self, driver: DriverProcess, job: Job) -> None:
+    def __init__(self, driver: DriverProcess, job: Job, *, far: bool) -> None:
         self._driver, self._name = driver, uuid.uuid4().hex
         self._closing, self._closed = threading.Lock(), False
         need, told = job.need, False
         seats = [need.cpus, need.gpus]
         try:
-            for word in driver.stream("open", self._name, asdict(job), seats, _own_settings(), limit_s=_OPEN_S):
+            for word in driver.stream("open", self._name, asdict(job), seats, _own_settings(), far, limit_s=_OPEN_S):
                 if word == "waiting" and not told:
                     told = True
-                    logger.warning("trial %s waits for %d CPUs and %d GPUs on one host of Ray", job.trial_id, *seats)
+                    logger.warning("trial %s waits for %d CPUs and %d GPUs of Ray", job.trial_id, *seats)
         except BaseException:
             self.close()
             raise
@@ -92,7 +101,7 @@ class _RayGang:
                 assert event is not None
                 yield JobEvent(job.trial_id, job.attempt, event, gang_id, log, elapsed_s)
         except LaunchError as error:
-            yield JobEvent(job.trial_id, job.attempt, Failed(job.trial_id, str(error)))
+            yield JobEvent(job.trial_id, job.attempt, failed(job, error))
 
     def alive(self) -> bool:
         """Whether actor and MPI job can serve another job."""

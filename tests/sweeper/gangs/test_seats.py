@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeper.gangs.seats import Capacity, SeatLedger, Seats
+from sweeper.gangs.seats import Capacity, SeatLedger, Seats, Shape
 
 HOLDINGS = st.dictionaries(st.text(max_size=2), st.builds(Seats, st.integers(0, 9), st.integers(0, 9)))
 
@@ -31,6 +32,25 @@ def test_capacity_may_shrink_under_its_holders() -> None:
     assert not ledger.has_room(Seats(1))
 
 
+@pytest.mark.parametrize(
+    ("shape", "hosts", "shares"),
+    [
+        ((3, 1, 0), [Seats(4)], [3]),
+        ((3, 1, 0), [Seats(2), Seats(4)], [3]),
+        ((6, 1, 0), [Seats(2), Seats(1), Seats(4)], [4, 2]),
+        ((3, 2, 0), [Seats(3), Seats(3), Seats(1), Seats(2)], [1, 1, 1]),
+        ((3, 1, 1), [Seats(8, 2), Seats(16), Seats(1, 4)], [2, 1]),
+        ((5, 1, 0), [Seats(2), Seats(2)], []),
+        ((3, 2, 0), [Seats(3), Seats(3)], []),
+        ((1, 1, 0), [], []),
+    ],
+)
+def test_a_gang_takes_as_few_hosts_as_can_be(shape: Shape, hosts: list[Seats], shares: list[int]) -> None:
+    capacity = Capacity(tuple(hosts))
+    assert capacity.shares(shape) == shares
+    assert capacity.can_ever_seat(shape) == bool(shares)
+
+
 @given(HOLDINGS)
 def test_all_that_is_released_is_free_again(holdings: dict[str, Seats]) -> None:
     ledger = SeatLedger(Capacity((Seats(10, 2),)))
@@ -40,3 +60,12 @@ def test_all_that_is_released_is_free_again(holdings: dict[str, Seats]) -> None:
     for holder in holdings:
         ledger.release(holder)
     assert ledger.free == Seats(10, 2)
+
+
+def test_spread_ranks_take_as_many_hosts_as_can_be() -> None:
+    hosts = Capacity((Seats(4), Seats(1), Seats(2)))
+    assert hosts.shares((3, 1, 0), spread=True) == [1, 1, 1]
+    assert hosts.shares((6, 1, 0), spread=True) == [3, 2, 1]
+    assert hosts.shares((2, 2, 0), spread=True) == [1, 1]
+    assert hosts.shares((3, 2, 0), spread=True) == [2, 1]
+    assert hosts.shares((8, 1, 0), spread=True) == []

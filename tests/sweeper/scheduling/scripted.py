@@ -73,6 +73,9 @@ class ScriptedExecutor:
     def capacity(self) -> Capacity:
         return Capacity((Seats(self.seats),))
 
+    def check_hosts(self) -> None:
+        """There are none."""
+
     def start(self, job: Job) -> None:
         self.started.append(job)
         self._playing[job.trial_id] = (job, deque(self.script(job)))

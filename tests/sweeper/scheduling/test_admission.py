@@ -18,8 +18,8 @@ def trials(workers: list[int], **resources: int) -> Sequence[TrialSpec]:
     return plan(parse_spec({"name": "seats", "space": {"workers": workers}, "resources": resources}))
 
 
-def test_what_fits_one_host_is_seated() -> None:
-    check_seating(trials([1, 2, 4]), Capacity((Seats(1), Seats(4))))
+def test_what_fits_on_the_hosts_is_seated() -> None:
+    check_seating(trials([1, 2, 4, 5]), Capacity((Seats(1), Seats(4))))
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,8 @@ def test_what_fits_one_host_is_seated() -> None:
             [Seats(4)],
             "at most 1 workers, or change resources, or let workers share cores",
         ),
-        ([3], {}, [Seats(2), Seats(2)], "3 cannot be seated"),
+        ([5], {}, [Seats(2), Seats(2)], "has 2 CPUs: 4 workers fit on 2 hosts together; keep to at most 4"),
+        ([3], {"cpus_per_worker": 2}, [Seats(3), Seats(3)], "keep to at most 2 workers"),
         ([2], {"gpus_per_worker": 1}, [Seats(8, 1)], "1 CPU and 1 GPU, and the largest host has 8 CPUs and 1 GPUs"),
         ([1], {"gpus_per_worker": 1}, [Seats(8)], "ask for less per worker, or change resources"),
         ([1], {}, [], "the largest host has 0 CPUs"),
@@ -63,7 +64,8 @@ def test_what_shares_needs_a_core_and_for_gpus_a_gpu(
     [
         ((2, 1, 0), [Seats(4)], Seats(2)),
         ((8, 1, 0), [Seats(2), Seats(4)], Seats(4)),
-        ((4, 2, 1), [Seats(32), Seats(8, 2), Seats(6, 3)], Seats(6, 3)),
+        ((4, 2, 1), [Seats(32), Seats(8, 2), Seats(6, 3)], Seats(8, 4)),
+        ((6, 2, 1), [Seats(32), Seats(8, 2), Seats(6, 3)], Seats(6, 3)),
     ],
 )
 def test_who_shares_gets_what_the_best_host_has(shape: tuple[int, int, int], hosts: list[Seats], seats: Seats) -> None:

@@ -149,6 +149,39 @@ def test_a_trial_whose_attempt_fails_is_attempted_again(store: Store) -> None:
     assert executor.most_seats <= 2
 
 
+def test_a_trial_that_is_lost_with_its_host_moves_to_another_without_a_retry(store: Store) -> None:
+    sweep = submit(store, workers=[1])
+
+    def lost(job: Job) -> list[Event]:
+        return [*completes(job)[:3], Failed(job.trial_id, "host 10.0.0.7 has not answered", host="10.0.0.7")]
+
+    Scheduler(store, ScriptedExecutor(lambda job: lost(job) if job.attempt < 4 else completes(job)), Watcher()).run(
+        sweep
+    )
+    (trial,) = store.trials.of(sweep)
+    assert (trial.state, trial.attempt, trial.points) == (TrialState.COMPLETED, 4, 3)
+    attempts = [(one.state, one.reason) for one in store.attempts.of(trial.id)]
+    assert attempts == [("failed", "host 10.0.0.7 has not answered")] * 3 + [("completed", "")]
+
+    sweep = submit(store, workers=[1])
+    Scheduler(store, ScriptedExecutor(lost), Watcher()).run(sweep)  # it may be what brings its hosts down
+    (trial,) = store.trials.of(sweep)
+    assert (trial.state, trial.attempt) == (TrialState.FAILED, 6)
+
+
+def test_a_cluster_that_grows_is_used_as_soon_as_it_is_seen(store: Store) -> None:
+    sweep = submit(store, workers=[1], batch_size=[8, 16, 32])
+    now = [0.0]
+    executor = ScriptedExecutor(seats=1)
+
+    def grow() -> None:
+        now[0] += 10.0
+        executor.seats = 3
+
+    Scheduler(store, executor, Watcher(at_point=grow), clock=lambda: now[0]).run(sweep)
+    assert executor.most_seats > 1
+
+
 def test_retries_come_to_an_end_and_a_divergence_is_none(store: Store) -> None:
     sweep = submit(store, workers=[1])
     Scheduler(store, ScriptedExecutor(fails), Watcher(), retries=1).run(sweep)
