@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m docker.try_image", description=__doc__)
-    parser.add_argument("folder", type=Path, help="where trees, logs and volumes go; takes about 7 GB")
+    parser.add_argument("folder", type=Path, help="where trees, logs and volumes go; takes about 6 GB")
     parser.add_argument("--build-arg", action="append", default=[], metavar="NAME=VALUE", help="as docker build's")
     parser.add_argument("--keep-image", action="store_true", help="start the image that an earlier run built")
     return parser.parse_args(arguments)
