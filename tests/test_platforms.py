@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -101,6 +102,26 @@ def _parse(command: click.Command, words: list[str]) -> None:
         assert name in command.list_commands(click.Context(command)), name
         command = command.get_command(click.Context(command), name) or command
     command.make_context("sweeper", words)
+
+
+@pytest.mark.parametrize(
+    ("page", "made"),
+    [
+        (
+            "containers",
+            {f"docker/secrets/{name}": 0o444 for name in ("sweeper_token", "database_password", "ray_token")},
+        ),
+        ("ray-cluster", {"ray_token": 0o600}),
+    ],
+)
+def test_the_secrets_are_made_as_the_page_says(page: str, made: dict[str, int], folder: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    lines = [line for line in blocks(page, "sh")[0].splitlines() if not line.startswith("docker compose")]
+    subprocess.run(["bash", "-euc", "\n".join(lines)], check=True, cwd=folder)
+    for name, mode in made.items():
+        assert re.fullmatch(r"[0-9a-f]{64}\n", (folder / name).read_text())
+        assert (folder / name).stat().st_mode & 0o777 == mode
 
 
 @pytest.mark.parametrize("page", ["laptop", "gpu-box"])
