@@ -4,6 +4,7 @@
 # make ci        what CI runs: lint and test
 # make test-long long fuzzing, chaos, benchmarks' quick runs, the full matrix of real starts
 # make bench    the benchmarks
+# make try-image the image's steps in a clean Debian tree, and the compose file's services with a sweep on them; as root
 # make cuda     the GPU kernels' own checks, on a machine with a GPU
 PYTHON ?= python3
 VENV ?= .venv
@@ -15,7 +16,7 @@ DESCRIPTION := pyproject.toml setup.py constraints.txt
 # Installing builds the operators; this does it again where their sources or torch have changed since.
 OPERATORS := $(BIN)/python -m cuda_ext.build --if-needed
 
-.PHONY: default env demo lint test test-long ci cuda bench clean
+.PHONY: default env demo lint test test-long ci try-image cuda bench clean
 .DELETE_ON_ERROR:
 default: lint test
 
@@ -63,6 +64,10 @@ test-long: env
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder -m long
 
 ci: lint test
+
+# Without a container engine. TRY takes further options, for example TRY='--build-arg TORCH_INDEX='.
+try-image: env
+	$(BIN)/python -m docker.try_image build/try-image $(TRY)
 
 # On a machine with a GPU and nvcc: the kernels' tests, and compute-sanitizer over each.
 cuda: env

@@ -39,7 +39,7 @@ for part in pyproject.toml setup.py README.md LICENSE sweeper engine cuda_ext da
     cp -R "$source/$part" "$work/"
 done
 rm -rf "$work"/cuda_ext/_operators.* "$work/build"
-pip --no-build-isolation "$work[mpich,postgresql,tensorboard]"
+pip --no-build-isolation "$work[mpich,postgresql,tensorboard,kuberay]"
 
 # What must be there when it runs: from another folder, so that the source is not what is found.
 cd "$work/.."

@@ -4,9 +4,11 @@
 set -eu
 role=$1
 shift
+# Only events of the ranks pass through the object store; Ray would take a third of the memory, more than /dev/shm has.
+store=--object-store-memory=134217728
 case $role in
-head) exec ray start --head --port=6379 --include-dashboard=false --disable-usage-stats --block "$@" ;;
-worker) exec ray start --address="$RAY_HEAD" --disable-usage-stats --block "$@" ;;
+head) exec ray start --head --port=6379 --include-dashboard=false --disable-usage-stats "$store" --block "$@" ;;
+worker) exec ray start --address="$RAY_HEAD" --disable-usage-stats "$store" --block "$@" ;;
 *)
     echo "error: ray_node.sh: the node is a head or a worker, not $role" >&2
     exit 2

@@ -235,7 +235,11 @@ def _with_password(url: URL) -> URL:
 def _arguments(url: URL) -> dict[str, Any]:
     if url.get_backend_name() == "sqlite":
         return {"timeout": BUSY_TIMEOUT_S}
-    return {"connect_timeout": url.query.get("connect_timeout", _CONNECT_TIMEOUT_S)}
+    # Without an encoding the driver gives bytes where a database has none of its own (SQL_ASCII).
+    return {
+        "connect_timeout": url.query.get("connect_timeout", _CONNECT_TIMEOUT_S),
+        "client_encoding": url.query.get("client_encoding", "utf8"),
+    }
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

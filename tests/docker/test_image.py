@@ -14,27 +14,23 @@ from pathlib import Path
 import click
 import pytest
 
+from docker.try_image.dockerfile import instructions
 from sweeper.cli.main import cli
 
 ROOT = Path(__file__).parent.parent.parent
 FOLDER = ROOT / "docker"
 
 
-def instructions() -> list[tuple[str, str]]:
-    """Word and rest of each instruction, lines that go on joined, comments left out."""
-    text = re.sub(r"^\s*#.*\n", "", (FOLDER / "Dockerfile").read_text(), flags=re.MULTILINE)
-    lines = re.sub(r"\\\n\s*", " ", text).splitlines()
-    return [(line.split()[0], line.partition(" ")[2].strip()) for line in lines if line.strip()]
+INSTRUCTIONS = [(one.word, one.rest) for one in instructions((FOLDER / "Dockerfile").read_text())]
 
 
 def values(word: str) -> list[str]:
-    return [rest for found, rest in instructions() if found == word]
+    return [rest for found, rest in INSTRUCTIONS if found == word]
 
 
 def last_stage() -> list[tuple[str, str]]:
-    found = instructions()
-    start = max(index for index, (word, _) in enumerate(found) if word == "FROM")
-    return found[start:]
+    start = max(index for index, (word, _) in enumerate(INSTRUCTIONS) if word == "FROM")
+    return INSTRUCTIONS[start:]
 
 
 def test_every_base_is_pinned_by_an_exact_tag() -> None:
@@ -70,7 +66,7 @@ def test_it_is_healthy_when_the_service_says_so() -> None:
 
 def test_what_it_copies_is_there_and_not_ignored() -> None:
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
-    for word, rest in instructions():
+    for word, rest in INSTRUCTIONS:
         if word == "COPY" and "--from=" not in rest:
             *sources, _ = [part for part in shlex.split(rest) if not part.startswith("--")]
             for source in sources:

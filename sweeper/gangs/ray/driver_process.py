@@ -24,7 +24,10 @@ from sweeper.gangs.seats import Capacity
 _START_S = 60.0
 _CLOSE_S = 10.0
 _CONNECTING = 0  # the call that the driver answers of itself once it is connected
-_REMEDY = "check it with `sweeper doctor`, or use the local executor"
+_PRIVATE_REMEDY = "check it with `sweeper doctor`, or use the local executor"
+_CLUSTER_REMEDY = (
+    "start the cluster, run on one of its nodes, and set RAY_AUTH_MODE and RAY_AUTH_TOKEN_PATH as on its nodes"
+)
 
 
 class DriverProcess:
@@ -38,7 +41,7 @@ class DriverProcess:
     """
 
     def __init__(self, place: str | Capacity) -> None:
-        self._where = f"at {place}" if isinstance(place, str) else "on this machine"
+        self._address = place if isinstance(place, str) else None
         # Sockets in this folder have paths of at most 107 characters: the system's folder, not a user's deep one.
         self._folder = Path(tempfile.mkdtemp(prefix="sweeper-ray-", dir="/tmp"))
         self._log = self._folder / "driver.log"
@@ -157,12 +160,14 @@ class DriverProcess:
                 answers.put({"fault": self._ended})
 
     def _silent(self, cause: str) -> LaunchError:
-        return no_answer(self._where, cause)
+        return no_answer(self._address, cause)
 
 
-def no_answer(where: str, cause: object) -> LaunchError:
-    """Ray, `where` it was looked for, does not do what it should."""
-    return LaunchError(f"Ray {where} does not answer ({cause})", _REMEDY)
+def no_answer(address: str | None, cause: object) -> LaunchError:
+    """Ray, at an address or a private one, does not do what it should."""
+    if address is None:
+        return LaunchError(f"Ray on this machine does not answer ({cause})", _PRIVATE_REMEDY)
+    return LaunchError(f"Ray at {address} does not answer ({cause})", _CLUSTER_REMEDY)
 
 
 def _options(place: str | Capacity) -> list[str]:

@@ -139,7 +139,7 @@ def _check_reachable(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_S).close()
     except (OSError, OverflowError) as error:
-        raise no_answer(f"at {address}", error) from None
+        raise no_answer(address, error) from None
 
 
 def _own_settings() -> dict[str, str]:

@@ -130,7 +130,7 @@ def test_a_cluster_is_joined_and_left_as_it_was(theirs: str, tmp_path: Path, mon
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("127.0.0.1:1", r"Ray at 127\.0\.0\.1:1 does not answer"),
+        ("127.0.0.1:1", r"Ray at 127\.0\.0\.1:1 does not answer .*RAY_AUTH_TOKEN_PATH"),
         ("ray://127.0.0.1:1", "Ray address ray://127.0.0.1:1: not the address of a cluster's control service"),
         ("somewhere", "Ray address somewhere: not the address"),
     ],
