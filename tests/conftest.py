@@ -28,6 +28,7 @@ STARTS_MANY = (
     "sweeper/cli/test_streams.py",
     "sweeper/gangs/ray/test_executor.py",
     "contracts/test_executors.py",
+    "sweeper/slurm/test_batch_file.py",
     "sweeper/cli/test_lifecycle.py",
     "sweeper/cli/test_commands_as_trials.py",
     "sweeper/cli/test_sharing.py",
