@@ -36,6 +36,7 @@ _NOT_FOUND = 127
 
 def main() -> int:
     """Run the program; its exit code, 128 and the signal where one killed it."""
+    parent = os.getppid()
     die_with_parent()
     rank = int(_first(_RANK, "0"))
     size = _first(_SIZE, "1")
@@ -66,18 +67,21 @@ def main() -> int:
         signal.signal(number, pass_on)
     _say(rank, pid=program.pid, host=socket.gethostname(), size=int(size))
     if rank == 0:
-        threading.Thread(target=_end_with_supervisor, daemon=True).start()
+        threading.Thread(target=_end_with_supervisor, args=(parent,), daemon=True).start()
     code = program.wait()
     code = 128 - code if code < 0 else code
     _say(rank, code=code)
     return code
 
 
-def _end_with_supervisor() -> None:
-    """Standard input ends when the supervisor does; without mpiexec's helper all ranks follow."""
+def _end_with_supervisor(parent: int) -> None:
+    """Standard input ends when the supervisor does; without mpiexec's helper, `parent`, all ranks follow.
+
+    Where that has died before, another process has taken its place, and is none of ours.
+    """
     while os.read(0, 4096):
         pass
-    os.kill(os.getppid(), signal.SIGKILL)
+    os.kill(parent if os.getppid() == parent else os.getpid(), signal.SIGKILL)
 
 
 def _first(names: tuple[str, ...], otherwise: str) -> str:

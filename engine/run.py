@@ -194,7 +194,7 @@ class Run:
 
 
 def _seed_all(seed: int) -> None:
-    """Have all generators begin anew from which a program of the user's may draw."""
+    """Seed every generator from which the user's own model or data may draw."""
     torch.manual_seed(seed)
     np.random.seed(seed % 2**32)
     random.seed(seed)

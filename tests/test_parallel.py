@@ -10,9 +10,10 @@ import pytest
 from tests.mpi_job import mpi_job
 
 _PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "tests/parallel")
-_TIMEOUT_S = 120
+_TIMEOUT_S = 280  # about a minute where nothing else runs
 
 
+@pytest.mark.timeout(_TIMEOUT_S + 20)
 @pytest.mark.parametrize("ranks", [3, *(pytest.param(ranks, marks=pytest.mark.long) for ranks in (1, 2, 4))])
 def test_at_several_rank_counts(ranks: int, tmp_path: Path) -> None:
     with mpi_job(ranks, *_PYTEST, "--counts", str(tmp_path), stderr=subprocess.STDOUT) as job:

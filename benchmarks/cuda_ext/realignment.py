@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -10,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from benchmarks.cuda_ext.timing import against, captured, hardware_of_gpu, used_versions
+from benchmarks.cuda_ext.timing import against, captured, clocked, hardware_of_gpu, used_versions
 from benchmarks.measure import Row, compare, versions
 from cuda_ext import shift_left_, shift_right_
 
@@ -36,22 +35,12 @@ def large_on_cpu(rows: int, cols: int, n: int) -> Iterator[Row]:
         yield compare(
             f"{name} {rows}x{cols} float32, CPU, {torch.get_num_threads()} threads",
             "GB/s",
-            partial(_cpu_rate, shift, moved),
+            partial(_rate, clocked(shift), moved),
             "Tensor.copy_",
-            partial(_cpu_rate, copy, moved),
+            partial(_rate, clocked(copy), moved),
             n,
             versions("torch"),
         )
-
-
-def _cpu_rate(work: Callable[[], object], moved: int) -> float:
-    work()
-    times = []
-    for _ in range(3):
-        begun = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begun)
-    return moved / min(times) / 1e9
 
 
 def _shifts(storage: Tensor, rows: int, cols: int, algorithm: str = "single-pass") -> dict[str, Callable[[], None]]:
@@ -87,16 +76,16 @@ def large(rows: int, cols: int, kind: str, n: int) -> Iterator[Row]:
         row = compare(
             f"{name} {rows}x{cols} {kind}",
             "GB/s",
-            partial(_gpu_rate, timed, moved),
+            partial(_rate, timed, moved),
             "device copy",
-            partial(_gpu_rate, copy, copied),
+            partial(_rate, copy, copied),
             n,
             used_versions(),
         )
         yield Row(**{**vars(row), "hardware": hardware_of_gpu()})
 
 
-def _gpu_rate(timed: Callable[[], float], moved: int) -> float:
+def _rate(timed: Callable[[], float], moved: int) -> float:
     return moved / timed() / 1e3
 
 

@@ -15,6 +15,7 @@ _LARGE_SAMPLES = {"train": 1_024, "test": 256}
 _CLASSES = 10
 _COARSE = 4  # each pattern is 4 x 4 fields
 _NOISE = 48.0  # standard deviation, of 255
+_AT_ONCE = 16  # pictures, which processors have in their caches
 
 
 def load_pictures(split: str) -> DataSet:
@@ -32,8 +33,12 @@ def _pictures(name: str, split: str, samples: int, side: int) -> DataSet:
     patterns = patterns.repeat(side // _COARSE, axis=2).repeat(side // _COARSE, axis=3)
     random = np.random.default_rng(_SEEDS[split])
     targets = random.integers(0, _CLASSES, samples)
-    noise = random.standard_normal((samples, *patterns.shape[1:]), dtype=np.float32) * _NOISE
-    inputs = (patterns[targets] + noise).clip(0, 255).astype(np.uint8)
+    inputs = np.empty((samples, *patterns.shape[1:]), np.uint8)
+    for first in range(0, samples, _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        pictures = patterns[targets[some]]
+        pictures += random.standard_normal(pictures.shape, dtype=np.float32) * _NOISE
+        inputs[some] = pictures.clip(0, 255, out=pictures)
     return DataSet(name, inputs, targets, _CLASSES, mean=(0.5,) * 3, std=(0.25,) * 3)
 
 

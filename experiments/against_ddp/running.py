@@ -9,7 +9,7 @@ RIVALS = ("eager", "compiled")
 # Ranks of one thread each on pictures that are learnt within seconds; three seeds, so that times have a spread.
 _CPU = (
     "space.workers=[1, 2]",
-    "space.points=[{batch_size: 32, learning_rate: 0.1}, {batch_size: 128, learning_rate: 0.3}]",
+    "space.points=[{batch_size: 32, learning_rate: 0.1}, {batch_size: 128, learning_rate: 0.2}]",
     "resources.gpus_per_worker=0",
     "objective.threshold=1.2",
     "repeats=3",

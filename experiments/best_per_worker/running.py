@@ -20,15 +20,15 @@ _LONGEST = (
     "trial.augmentation={flip: true, shift: 3, cutout: 8}",
     "repeats=3",
 )
-_QUICK = ("trial.model=mlp", "trial.data=digits", "trial.images=4096", "resources.gpus_per_worker=0")
+_QUICK = ("trial.model=mlp", "trial.data=digits", "trial.images=1024", "resources.gpus_per_worker=0")
 _FEW = [{"workers": workers, "batch_size": 64, "learning_rate": 0.1} for workers in (1, 2)]
-_QUICK_PUBLISHED = (*_QUICK, "trial.evaluate_every=1024", f"space.points={json.dumps(_FEW)}")
+_QUICK_PUBLISHED = (*_QUICK, "trial.evaluate_every=256", f"space.points={json.dumps(_FEW)}")
 _QUICK_RECIPE = (
     *_QUICK,
     "trial.augmentation={flip: true, shift: 1}",
     "trial.batch_size=64",
     "trial.learning_rate=0.02",
-    "trial.evaluate_every=1024",
+    "trial.evaluate_every=256",
     "repeats=1",
 )
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
-from experiments.cifar10_sweep.running import COUNTS
+from experiments.cifar10_sweep.running import COUNTS, SEEDS
 from experiments.study import Study
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate, rank
@@ -185,9 +185,11 @@ def _references(sweeps: Sweeps) -> Iterator[Reference]:
         yield Reference(1, False, alone)
     if uniform := _by_seed(sweeps, "uniform-1w"):
         yield Reference(1, False, uniform, uniform=True)
+    further = sweeps.get("shared-seeds")
     for count in COUNTS:
-        if shared := _by_seed(sweeps, f"shared-{count}w"):
-            yield Reference(count, True, shared, sweeps.get("shared-seeds"))
+        name = f"shared-{count}w"
+        if shared := _by_seed(sweeps, name, *(f"{name}-seed{seed}" for seed in SEEDS[1:])):
+            yield Reference(count, True, shared, further if further and count in further.counts else None)
         if several := _by_seed(sweeps, f"several-{count}w"):
             yield Reference(count, False, several)
 

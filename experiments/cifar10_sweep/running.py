@@ -17,7 +17,19 @@ from sweeper.errors import UsageError
 from sweeper.gangs.machine import local_gpus
 from sweeper.ranking import best_per_group
 
-PARTS = ("grid", "area", "forecast", "seeds", "shared", "shared-seeds", "reuse", "cells", "uniform", "several")
+PARTS = (
+    "grid",
+    "area",
+    "forecast",
+    "seeds",
+    "shared",
+    "shared-grids",
+    "shared-seeds",
+    "reuse",
+    "cells",
+    "uniform",
+    "several",
+)
 _IN_SMALL = ("grid", "shared", "shared-seeds", "reuse")  # parts of the small version
 GRID, CELLS = "grid.yaml", "cells.yaml"
 SEEDS = (0, 1, 2, 3, 4)
@@ -45,6 +57,7 @@ def run(study: Study) -> None:
         "forecast": _forecast,
         "seeds": _seeds,
         "shared": _shared,
+        "shared-grids": _shared_grids,
         "shared-seeds": _shared_seeds,
         "reuse": _reuse,
         "cells": _cells,
@@ -82,18 +95,29 @@ def _shared(study: Study) -> None:
         study.sweep(GRID, [*named, *_OVER_IMAGES], oversubscribe=True, quick=_SMALL_GRID)
 
 
+def _shared_grids(study: Study) -> None:
+    """The grid of two workers that may share a GPU, with the other seeds: the reference of the pruned sweeps."""
+    for seed in SEEDS[1:]:
+        named = [f"name=shared-2w-seed{seed}", f"trial.seed={seed}", "space.workers=[2]"]
+        study.sweep(GRID, [*named, *_OVER_IMAGES], oversubscribe=True)
+
+
 def _shared_seeds(study: Study) -> None:
-    """The best settings of each count that shared a GPU, with two more seeds."""
-    settings = [one for count in _shared_counts(study) for one in _best_settings(study, f"shared-{count}w")]
+    """The best settings of the counts that shared a GPU with one seed, with two more."""
+    counts = _shared_counts(study) if study.quick else COUNTS[1:]
+    settings = [one for count in counts for one in _best_settings(study, f"shared-{count}w")]
     named = ["name=shared-seeds", f"space.points={json.dumps(settings)}"]
     study.sweep(CELLS, [*named, *_with_seeds((1, 2)), *_OVER_IMAGES], oversubscribe=True, quick=_SMALL)
 
 
 def _reuse(study: Study) -> None:
-    """All counts in one sweep, whose trials of equal global batch share a curve."""
-    counts = [1, *_shared_counts(study)]
-    named = ["name=reuse-shared", f"space.workers={counts}", "prune=forecast", "reuse=equivalent"]
-    study.sweep(GRID, [*named, *_OVER_IMAGES], oversubscribe=True, quick=_SMALL_GRID)
+    """Several counts in one sweep, whose trials of equal global batch share a curve: two with each seed, then all."""
+    way = ("prune=forecast", "reuse=equivalent", *_OVER_IMAGES)
+    for seed in () if study.quick else SEEDS:
+        named = [f"name=reuse-shared-2w-seed{seed}", f"trial.seed={seed}", "space.workers=[1, 2]"]
+        study.sweep(GRID, [*named, *way], oversubscribe=True)
+    named = ["name=reuse-shared", f"space.workers={[1, *_shared_counts(study)]}"]
+    study.sweep(GRID, [*named, *way], oversubscribe=True, quick=_SMALL_GRID)
 
 
 def _cells(study: Study) -> None:

@@ -104,6 +104,6 @@ def _regret(name: str, grid: Grid, chosen: Setting | None) -> Regret:
 
 def references_of(name: str, sweeps: Sweeps) -> list[Reference]:
     """The references of a pruned sweep: for each of its worker counts the one that ran on as many GPUs."""
-    counts, shared = sweeps[name].counts, name == "reuse-shared"
+    counts, shared = sweeps[name].counts, name.startswith("reuse-shared")
     known = [one for one in references(sweeps) if one.workers in counts and not one.uniform]
     return [one for one in known if one.shared == (shared and one.workers > 1)]

@@ -44,7 +44,7 @@ def draw_losses(words: str, gradients: Sequence[Curve], some: Sequence[Curve]) -
 
 def _draw(axes: Axes, curve: Curve, one: Curve | None) -> None:
     steps = curve.every * np.arange(1, len(curve.losses) + 1)
-    # As pixels: ten thousand points of noise are no lines that anybody follows.
+    # As pixels: nobody follows ten thousand points of noise as lines.
     axes.plot(
         steps, curve.losses, color=style.GROUP_COLOURS[4], linewidth=0.5, alpha=0.7, rasterized=True, label="every step"
     )

@@ -63,7 +63,7 @@ class CommandGang:
         program = [sys.executable, str(Path(rank.__file__))]
         self._mpi = MpiJob(job, program, variables, self._config.folder or None)
         self._ranks: dict[int, dict[str, Any]] = {}  # of each rank: its process and host, and in the end its exit code
-        self._early: list[dict[str, Any]] = []  # reports from before all ranks were up
+        self._early: list[tuple[dict[str, Any], float]] = []  # reports from before all ranks were up, and when
         self._reports = Reports(job.trial_id)
         self._up = self._stopped = self._over = False
         self._failure: Failed | None = None
@@ -108,7 +108,7 @@ class CommandGang:
             case Said(key=rank.KEY, content=said) if self._is_of_rank(said):
                 yield from self._heard_of_rank(said)
             case Said(key=reporting.KEY, content=report):
-                yield from self._heard_of_training(report)
+                yield from self._heard_of_training(report, time.monotonic())
             case Unread():
                 self._reports.miss(item.text)
             case Said() | Words():
@@ -118,12 +118,12 @@ class CommandGang:
         number = said[rank.KEY]
         return isinstance(number, int) and 0 <= number < self._job.workers
 
-    def _heard_of_training(self, report: dict[str, Any]) -> Iterator[Event]:
+    def _heard_of_training(self, report: dict[str, Any], came: float) -> Iterator[Event]:
         if not self._up:
-            self._early.append({"seconds": self._reports.seconds(), **report})
+            self._early.append((report, came))
             return
         try:
-            point = self._reports.point(report)
+            point = self._reports.point(report, came)
         except ValueError as problem:
             if not self._failure:
                 self._failure = Failed(self._job.trial_id, f"rank 0: {problem}; see {self._mpi.log}", 0)
@@ -150,8 +150,8 @@ class CommandGang:
             yield Ready(self._job.workers, self._pids(), hosts, {"python": platform.python_version()})
             yield Started(self._job.trial_id, 0.0, {"command": self._words})
             self._up = True
-            for report in self._early:
-                yield from self._heard_of_training(report)
+            for report, came in self._early:
+                yield from self._heard_of_training(report, came)
         # Ranks that the watchdog has ended fail for that.
         if said.get("code") and not self._failure and not (self._watchdog and self._watchdog.reason):
             self._failure = self._failed(said)

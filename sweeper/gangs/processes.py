@@ -39,7 +39,9 @@ def end_job(process: subprocess.Popen[Any], known: Iterable[psutil.Process]) -> 
 
     mpiexec is asked first, since it takes its ranks along; whoever is left after a grace time of 3 s is killed.
     """
-    members = {*(family(process.pid) if process.poll() is None else _left_in_session(process.pid)), *known}
+    members = {*known, *(family(process.pid) if process.poll() is None else ())}
+    if process.poll() is not None:  # also since a moment ago, when its family could no longer be asked for
+        members.update(_left_in_session(process.pid))
     _signal_session(process, signal.SIGTERM)
     _, alive = psutil.wait_procs([p for p in members if p.pid != process.pid], timeout=_GRACE_S)
     for member in alive:

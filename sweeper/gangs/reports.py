@@ -41,18 +41,16 @@ class Reports:
         if not self._started:
             self._begun = time.monotonic()
 
-    def seconds(self) -> float:
-        """Since the clock began."""
-        return time.monotonic() - self._begun
+    def point(self, report: dict[str, Any], came: float) -> Point | None:
+        """The next point, from a report that came at that time of time.monotonic.
 
-    def point(self, report: dict[str, Any]) -> Point | None:
-        """The next point; None for the word that training starts, and for what follows a divergence.
+        None for the word that training starts, and for what follows a divergence.
 
         Raises:
             ValueError: the report is no point that can follow the last one.
         """
         if report.get("started"):
-            self._begun, self._started = time.monotonic(), True
+            self._begun, self._started = came, True
             return None
         if self.diverged:
             return None
@@ -60,7 +58,7 @@ class Reports:
         step = self._whole(report, "step", max(before.step, 0) + 1)
         if step is None or step <= before.step:
             raise ValueError(f"reported step {step} after step {before.step}; count steps over the whole run")
-        seconds = self._number(report, "seconds", max(self.seconds(), before.seconds))
+        seconds = self._number(report, "seconds", max(came - self._begun, before.seconds))
         if not before.seconds <= seconds < math.inf:
             raise ValueError(f"reported seconds {seconds} after {before.seconds}; they count from the start on")
         if seconds >= CLOCK_SECONDS:

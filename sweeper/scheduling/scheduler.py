@@ -131,7 +131,7 @@ class Scheduler:
                 logger.warning("trials that still run: %d; interrupt again to end them", len(self._running))
             if interrupts or not waiting:
                 self._record_ends()  # nothing is started for which it could wait
-            if not (waiting or self._again):
+            if not (waiting or self._again or (self._guide_may_propose and not interrupts)):
                 self._executor.dismiss_idle()
             if interrupts and not self._running and self._store.progress.states(sweep_id).get(TrialState.PENDING):
                 raise KeyboardInterrupt
@@ -268,9 +268,14 @@ class Scheduler:
     def _learn(self, trial: TrialRecord) -> None:
         self._guide.learn([trial.candidate(self._guide.over)] if self._guide.over else [])
 
+    @property
+    def _guide_may_propose(self) -> bool:
+        """Whether the guide adds trials, and something has happened since it had none to add."""
+        return self._guide.proposes and self._may_propose
+
     def _propose(self, sweep_id: str) -> list[WaitingTrial]:
         """Add to the sweep what the guide thinks of next, where seats are free for it; the trials that wait then."""
-        if not (self._guide.proposes and self._may_propose):
+        if not self._guide_may_propose:
             return []
         if self._admission.is_full() or self._store.sweeps.stop_is_asked(sweep_id):
             return []

@@ -8,22 +8,19 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from experiments.against_ddp.__main__ import main
-from experiments.study import copy_recorded
+from tests.experiments.commands import redraw, run_small
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "against_ddp"
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("small")
-    done = CliRunner().invoke(main, ["--quick", "--only", "cpu", "--into", str(folder)])
-    assert done.exit_code == 0, done.output
-    return folder
+    return run_small(main, tmp_path_factory.mktemp("small"), "--only", "cpu")
 
 
+@pytest.mark.long
 def test_both_see_the_same_images_with_the_same_weights(small: Path, tmp_path: Path) -> None:
     curves = losses(small, tmp_path)
     ours, theirs = (
@@ -50,9 +47,7 @@ def test_the_recorded_curves_agree_where_little_has_been_learnt(tmp_path: Path) 
 
 
 def test_the_tables_follow_from_the_recorded_result(tmp_path: Path) -> None:
-    copy_recorded(FOLDER, tmp_path)
-    done = CliRunner().invoke(main, ["--redraw", "--into", str(tmp_path)])
-    assert done.exit_code == 0, done.output
+    redraw(main, FOLDER, tmp_path)
     assert (tmp_path / "README.md").read_text() == (FOLDER / "README.md").read_text()
 
 

@@ -13,16 +13,14 @@ from experiments.exchange_phases.__main__ import main
 from experiments.exchange_phases.drawing import draw_operations
 from experiments.exchange_phases.operations import EXCHANGING, SERVER, Series, all_series
 from experiments.study import Study, copy_recorded
+from tests.experiments.commands import run_small
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "exchange_phases"
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("small")
-    done = CliRunner().invoke(main, ["--quick", "--into", str(folder)])
-    assert done.exit_code == 0, done.output
-    return folder
+    return run_small(main, tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +37,7 @@ def series_of(folder: Path) -> dict[str, Series]:
     return found
 
 
+@pytest.mark.long
 def test_the_small_version_measures_dummy_steps_and_training(small: Path) -> None:
     found = series_of(small)
     assert found.keys() == {"CPU, dummy", "CPU, training"}
@@ -53,10 +52,12 @@ def test_the_small_version_measures_dummy_steps_and_training(small: Path) -> Non
     assert {path.name for path in (small / "figures").iterdir()} == {"operations.svg", "methods.svg"}
 
 
+@pytest.mark.long
 def test_dummy_gradients_are_as_many_as_the_network_of_report_7_has(small: Path) -> None:
     assert {row["parameters"] for row in json.loads((small / "result" / "dummy-cpu.json").read_text())} == {118_666}
 
 
+@pytest.mark.long
 def test_what_is_recorded_is_not_measured_again(small: Path) -> None:
     before = {path.name: path.read_bytes() for path in (small / "result").glob("*.json")}
     done = CliRunner().invoke(main, ["--quick", "--into", str(small)])

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from experiments.fused_fc.__main__ import main
 from experiments.fused_fc.drawing import draw_layers, draw_realignment
 from experiments.fused_fc.limits import limits_of
-from experiments.study import copy_recorded
+from tests.experiments.commands import redraw, run_small
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "fused_fc"
 QUESTIONS = {"bandwidth", "pad", "paper", "layer", "classifier"}
@@ -21,10 +20,7 @@ HOPPER = {"tf32": 494.7, "bf16": 989.4}
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("small")
-    done = CliRunner().invoke(main, ["--quick", "--into", str(folder)])
-    assert done.exit_code == 0, done.output
-    return folder
+    return run_small(main, tmp_path_factory.mktemp("small"))
 
 
 def rows_of(folder: Path, where: str) -> list[dict[str, Any]]:
@@ -41,9 +37,7 @@ def test_the_small_version_answers_every_question(small: Path) -> None:
 
 
 def test_the_tables_follow_from_the_recorded_result(tmp_path: Path) -> None:
-    copy_recorded(FOLDER, tmp_path)
-    done = CliRunner().invoke(main, ["--redraw", "--into", str(tmp_path)])
-    assert done.exit_code == 0, done.output
+    redraw(main, FOLDER, tmp_path)
     assert (tmp_path / "README.md").read_text() == (FOLDER / "README.md").read_text()
 
 

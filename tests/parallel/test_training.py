@@ -352,7 +352,7 @@ def test_all_ranks_go_on_from_a_checkpoint(exchange: dict[str, object], tmp_path
 
 @pytest.mark.parametrize("method", ["parameter-server", "all-reduce", "ring"])
 def test_a_curve_does_not_depend_on_what_the_ranks_have_kept(method: str) -> None:
-    settings = {**PICTURES, "images": 50, "global_batch_size": 12, "points": "all"}
+    settings = {**PICTURES, "model": "mlp", "images": 50, "global_batch_size": 12, "points": "all"}
     weights = {"method": method, "average": "weights", "every": 2}
     kept = Kept(WORLD)
     for changes in (

@@ -53,11 +53,22 @@ def test_sets_are_always_the_same_and_the_splits_differ(name: str) -> None:
 def test_digits_are_all_of_scikit_learns_enlarged() -> None:
     from sklearn.datasets import load_digits
 
-    images = load_digits().images
+    digits = load_digits()
+    images, testing = digits.images, np.arange(len(digits.target)) % 6 == 0
     train, test = load("digits", "train"), load("digits", "test")
     small = np.concatenate([train.inputs, test.inputs])[:, 0, ::4, ::4]
     assert sorted(map(bytes, small)) == sorted(map(bytes, (images * (255 / 16)).round().astype(np.uint8)))
+    assert np.array_equal(train.targets, digits.target[~testing])
+    assert np.array_equal(test.targets, digits.target[testing])
     assert np.array_equal(train.inputs[:, 0, 1::4, 3::4], train.inputs[:, 0, ::4, ::4])
+
+
+def test_pictures_made_piece_by_piece_are_those_of_one_piece() -> None:
+    patterns = np.random.default_rng(0).uniform(64, 192, (10, 3, 4, 4)).repeat(8, axis=2).repeat(8, axis=3)
+    random, found = np.random.default_rng(2), load("synthetic", "test")
+    assert np.array_equal(found.targets, random.integers(0, 10, 2048))
+    noise = random.standard_normal((2048, 3, 32, 32), dtype=np.float32) * 48.0
+    assert np.array_equal(found.inputs, (patterns[found.targets] + noise).clip(0, 255).astype(np.uint8))
 
 
 def test_the_step_function_steps_in_the_middle() -> None:

@@ -12,6 +12,9 @@ from typing import Any
 from tests.processes import processes_with
 
 TAG = "SWEEPER_TEST_TAG"  # in the environment of all that a test starts
+CORES = len(os.sched_getaffinity(0))
+# All cores for a worker, so that one gang serves all trials of one worker.
+ONE_GANG = ["--set", f"resources.cpus_per_worker={CORES}"]
 ENDLESS = ["--set", "trial.images=100000000", "--set", "trial.points=1000000"]
 
 

@@ -13,17 +13,18 @@ from typing import Any
 import pytest
 
 from tests.processes import eventually
-from tests.sweeper.cli.commands import ENDLESS, begin, others, rows
+from tests.sweeper.cli.commands import ENDLESS, ONE_GANG, begin, others, rows
 from tests.sweeper.cli.commands import number as number_of
 
 SPEC = """
 name: small
-trial: {model: neuron, data: step-function, images: 32000, batch_size: 16, points: 20}
+trial: {model: neuron, data: step-function, images: 16000, batch_size: 16, points: 20}
 space:
   learning_rate: [0.1, 0.2, 0.3, 0.4]
   workers: [1, 2]
 retries: 0
 """
+SHORT = ["--executor", "local", "--set", "trial.images=640", "--set", "space.workers=[1]", *ONE_GANG]
 OWN = """
 from pathlib import Path
 from torch import nn
@@ -103,41 +104,38 @@ def test_two_schedulers_share_a_sweep_and_run_each_trial_once(spec: Path, tmp_pa
 
 
 def test_the_same_spec_again_is_another_sweep_only_when_asked_for(spec: Path, tmp_path: Path) -> None:
-    short = ["--executor", "local", "--set", "trial.images=640", "--set", "space.workers=[1]"]
-    sweeper("run", str(spec), *short)
-    _, err = sweeper("run", str(spec), *short, "--json", code=1)
+    sweeper("run", str(spec), *SHORT)
+    _, err = sweeper("run", str(spec), *SHORT, "--json", code=1)
     error = json.loads(err)["error"]
     assert error["kind"] == "repeated"
     assert "4 of its 4 trials have ended" in error["message"]
-    sweeper("run", str(spec), *short, "--again")
+    sweeper("run", str(spec), *SHORT, "--again")
     assert rows(tmp_path, "SELECT count(*) FROM sweep") == [(2,)]
     assert rows(tmp_path, "SELECT count(*) FROM trial") == [(8,)]
 
 
 def test_extend_adds_only_new_cells(spec: Path, tmp_path: Path) -> None:
-    short = ["--executor", "local", "--set", "trial.images=640", "--set", "space.workers=[1]"]
-    sweeper("run", str(spec), *short, "--set", "space.learning_rate=[0.1, 0.2]")
-    _, err = sweeper("extend", "small", str(spec), *short)
+    sweeper("run", str(spec), *SHORT, "--set", "space.learning_rate=[0.1, 0.2]")
+    _, err = sweeper("extend", "small", str(spec), *SHORT)
     assert "2 new trials, 2 that it has already" in err
     assert ends(tmp_path) == [("completed", 1)] * 4
     rates = [
         json.loads(p)["learning_rate"] for (p,) in rows(tmp_path, "SELECT parameters FROM trial ORDER BY position")
     ]
     assert rates == [0.1, 0.2, 0.3, 0.4]
-    _, err = sweeper("extend", "small", str(spec), *short)
+    _, err = sweeper("extend", "small", str(spec), *SHORT)
     assert "0 new trials, 4 that it has already" in err
     assert rows(tmp_path, "SELECT count(*) FROM attempt") == [(4,)]
-    _, err = sweeper("extend", "no such", str(spec), *short, code=1)
+    _, err = sweeper("extend", "no such", str(spec), *SHORT, code=1)
     assert "no such sweep" in err
 
 
 def test_rerun_tries_exactly_what_failed(spec: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(OWN)
-    short = ["--executor", "local", "--set", "trial.images=640", "--set", "space.workers=[1]"]
     model = ["--set", "trial.model=mine:Network"]
-    sweeper("run", str(spec), *short, *model, "--set", "space.learning_rate=[0.1]")
+    sweeper("run", str(spec), *SHORT, *model, "--set", "space.learning_rate=[0.1]")
     (tmp_path / "broken").touch()
-    out, err = sweeper("extend", "small", str(spec), *short, *model, code=1)
+    out, err = sweeper("extend", "small", str(spec), *SHORT, *model, code=1)
     assert out.splitlines()[-1].endswith(": completed with failures")
     assert "3 of 4 trials failed; `sweeper show " in err
     assert ends(tmp_path) == [("completed", 1), *[("failed", 1)] * 3]

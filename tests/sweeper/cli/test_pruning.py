@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from tests.processes import eventually
-from tests.sweeper.cli.commands import begin, others, rows
+from tests.sweeper.cli.commands import ONE_GANG, begin, others, rows
 
 SPEC = """
 name: pruned
-trial: {model: neuron, data: step-function, images: 120000, batch_size: 16, points: 40}
+trial: {model: neuron, data: step-function, images: 60000, batch_size: 16, points: 40}
 space:
   learning_rate: [0.0001, 0.1, 0.00001, 0.01]
   workers: [1]
 objective: {over: images}
 prune: area
-resources: {cpus_per_worker: CORES}
 """
-CORES = len(os.sched_getaffinity(0))  # so that one trial follows the other
+RUN = ("--executor", "local", "--json", *ONE_GANG)  # so that one trial follows the other
 
 
 def test_the_winner_is_that_of_the_whole_grid(spec: Path, tmp_path: Path) -> None:
-    spec.write_text(SPEC.replace("CORES", str(CORES)))
     answers = []
     for prune in ("area", "none"):
-        process = begin("run", str(spec), "--executor", "local", "--json", "--set", f"prune={prune}")
+        process = begin("run", str(spec), *RUN, "--set", f"prune={prune}")
         out, err = process.communicate(timeout=280)
         assert process.returncode == 0, err
         answers.append([group["winner"]["parameters"] for group in json.loads(out)["groups"]])
@@ -46,8 +43,8 @@ def test_the_winner_is_that_of_the_whole_grid(spec: Path, tmp_path: Path) -> Non
 @pytest.mark.long
 def test_a_median_pruner_stops_trials_and_says_that_they_might_have_won(spec: Path, tmp_path: Path) -> None:
     rates = "[0.1, 0.11, 0.12, 0.13, 0.14, 0.0001, 0.0002]"
-    spec.write_text(SPEC.replace("CORES", str(CORES)).replace("[0.0001, 0.1, 0.00001, 0.01]", rates))
-    process = begin("run", str(spec), "--executor", "local", "--json", "--set", "prune=median")
+    spec.write_text(SPEC.replace("[0.0001, 0.1, 0.00001, 0.01]", rates))
+    process = begin("run", str(spec), *RUN, "--set", "prune=median")
     out, err = process.communicate(timeout=280)
     assert process.returncode == 0, err
     ((pruned,),) = rows(tmp_path, "SELECT count(*) FROM trial WHERE state = 'pruned'")

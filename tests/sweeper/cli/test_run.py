@@ -68,7 +68,7 @@ def test_a_sweep_runs_to_its_end_and_the_areas_are_those_of_its_points(
     [
         (signal.SIGINT, "ray"),
         (signal.SIGINT, "local"),
-        (signal.SIGTERM, "local"),
+        pytest.param(signal.SIGTERM, "local", marks=pytest.mark.long),
         pytest.param(signal.SIGHUP, "local", marks=pytest.mark.long),
         pytest.param(signal.SIGTERM, "ray", marks=pytest.mark.long),
         pytest.param(signal.SIGHUP, "ray", marks=pytest.mark.long),

@@ -9,18 +9,19 @@ from pathlib import Path
 import pytest
 
 from tests.processes import eventually
-from tests.sweeper.cli.commands import begin, number, others, rows
+from tests.sweeper.cli.commands import CORES, begin, number, others, rows
 
-SPEC = """
+SPEC = f"""
 name: searched
-trial: {model: neuron, data: step-function, images: 4000, points: 20}
+trial: {{model: neuron, data: step-function, images: 4000, points: 20}}
 space:
-  learning_rate: {low: 0.001, high: 0.9, log: true}
+  learning_rate: {{low: 0.001, high: 0.9, log: true}}
   batch_size: [8, 16, 32]
   workers: [1]
-objective: {over: images, threshold: 0.2}
+objective: {{over: images, threshold: 0.2}}
 search: tpe
-trials: 9
+trials: 6
+resources: {{cpus_per_worker: {CORES}}}
 """
 RUN = ("--executor", "local", "--json")
 ENDED = "SELECT count(*) FROM trial WHERE state = 'completed'"
@@ -31,28 +32,29 @@ def test_a_search_runs_as_many_trials_as_asked_for_and_shows_them(spec: Path, tm
     out, err = process.communicate(timeout=280)
     assert process.returncode == 0, err
     ((group),) = json.loads(out)["groups"]
-    assert group["trials"] == 9
+    assert group["trials"] == 6
     assert group["winner"] is not None
     assert "sweep" in err
-    assert "[9/9]" in err
-    assert number(tmp_path, ENDED) == 9
+    assert "[6/6]" in err
+    assert number(tmp_path, ENDED) == 6
+    assert number(tmp_path, "SELECT count(*) FROM gang") == 1  # stays for the next point
     positions = [position for (position,) in rows(tmp_path, "SELECT position FROM trial ORDER BY position")]
-    assert positions == list(range(9))
+    assert positions == list(range(6))
     again = begin("run", str(spec), *RUN)
-    assert "9 of its 9 trials have ended" in again.communicate(timeout=60)[1]
+    assert "6 of its 6 trials have ended" in again.communicate(timeout=60)[1]
 
 
 @pytest.mark.long
 def test_what_was_interrupted_goes_on_to_its_number_and_two_do_not_exceed_it(spec: Path, tmp_path: Path) -> None:
     process = begin("run", str(spec), *RUN)
-    assert eventually(lambda: number(tmp_path, ENDED) >= 4, timeout_s=120)
+    assert eventually(lambda: number(tmp_path, ENDED) >= 2, timeout_s=120)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 130
     listed = json.loads(begin("list", "--json").communicate(timeout=60)[0])["sweeps"][0]
-    assert (listed["state"], listed["trials"]) == ("interrupted", 9)
+    assert (listed["state"], listed["trials"]) == ("interrupted", 6)
     both = [begin("resume", "latest", *RUN) for _ in range(2)]
     assert [process.wait(timeout=200) for process in both] == [0, 0]
-    assert number(tmp_path, ENDED) == number(tmp_path, "SELECT count(*) FROM trial") == 9
+    assert number(tmp_path, ENDED) == number(tmp_path, "SELECT count(*) FROM trial") == 6
     assert eventually(lambda: not others(tmp_path))
 
 
@@ -82,7 +84,7 @@ def test_extend_goes_on_with_a_search_in_a_wider_space(spec: Path, tmp_path: Pat
     assert number(tmp_path, ENDED) == 6
     code, err = extend(str(spec), "--set", "search.trials=6")
     assert (code, "adds nothing, for sweep" in err, "has 6 trials; give more" in err) == (1, True, True)
-    code, err = extend(str(spec), "--set", "trial.images=2000")
+    code, err = extend(str(spec), "--set", "trials=9", "--set", "trial.images=2000")
     assert (code, "compares trials of the same settings" in err) == (1, True)
     listed = json.loads(begin("list", "--json").communicate(timeout=60)[0])["sweeps"][0]
     assert (listed["state"], listed["trials"]) == ("completed", 6)

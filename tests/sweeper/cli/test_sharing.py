@@ -13,9 +13,8 @@ from sweeper.gangs.machine import usable_cpus
 from sweeper.gangs.seat_locks import SeatLocks
 from sweeper.gangs.seats import Seats
 from tests.processes import eventually
-from tests.sweeper.cli.commands import begin, number, others, rows
+from tests.sweeper.cli.commands import CORES, begin, number, others, rows
 
-CORES = len(os.sched_getaffinity(0))
 SPEC = f"""
 name: small
 trial: {{model: neuron, data: step-function, images: 3200, batch_size: 32, learning_rate: 0.1, points: 4}}

@@ -75,7 +75,7 @@ def test_a_sweep_goes_on_without_its_streams(training: Path, ending: str) -> Non
     assert rows(training.parent, "SELECT state, points FROM trial") == [("completed", 3)] * 2
 
 
-@pytest.mark.parametrize("environment", [CP1252, C_LOCALE])
+@pytest.mark.parametrize("environment", [CP1252, pytest.param(C_LOCALE, marks=pytest.mark.long)])
 def test_a_sweep_goes_on_whatever_its_streams_can_show(training: Path, environment: dict[str, str]) -> None:
     done = shell(f"{SWEEPER} run {training} --executor local --json", **environment)
     assert done.returncode == 0, done.stderr

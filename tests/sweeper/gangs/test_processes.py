@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from sweeper.gangs.process_identity import this_machine
-from sweeper.gangs.processes import OWNER_VARIABLE, end_orphans, owner_tag
+from sweeper.gangs.processes import OWNER_VARIABLE, end_job, end_orphans, owner_tag
 from tests.processes import eventually, processes_with
 
 
@@ -105,3 +105,26 @@ def test_a_session_of_a_gang_is_killed_with_members_that_carry_no_tag(tmp_path: 
     said = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
     assert said.stdout == "-9\n", said.stderr
     assert eventually(lambda: not processes_with("SWEEPER_TEST_TAG", str(tmp_path)))
+
+
+class DyingJust(subprocess.Popen[bytes]):
+    """A process that has died since somebody last looked: the first look still finds it alive."""
+
+    looks = 0
+
+    def poll(self) -> int | None:
+        self.looks += 1
+        return None if self.looks == 1 else super().poll()
+
+
+def test_ranks_of_an_mpiexec_that_dies_while_it_is_looked_at_are_ended(tmp_path: Path) -> None:
+    tag = str(tmp_path)
+    environment = {**os.environ, OWNER_VARIABLE: tag}
+    words = ["sh", "-c", "sleep 600 > /dev/null & echo up"]
+    with DyingJust(words, env=environment, stdout=subprocess.PIPE, start_new_session=True) as mpiexec:
+        assert mpiexec.stdout is not None
+        assert mpiexec.stdout.read() == b"up\n"
+        psutil.wait_procs([psutil.Process(mpiexec.pid)], timeout=10)
+        assert len(list(processes_with(OWNER_VARIABLE, tag))) == 1
+        end_job(mpiexec, ())
+    assert eventually(lambda: not list(processes_with(OWNER_VARIABLE, tag)))
