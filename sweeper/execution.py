@@ -21,6 +21,8 @@ from sweeper.gangs.launcher import find_launcher
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.processes import kill_gangs
 from sweeper.gangs.seats import seats_of
+from sweeper.gangs.slurm.executor import own_job
+from sweeper.gangs.slurm.own_job import allocation_is_ending
 from sweeper.gangs.worlds import check_one_world
 from sweeper.guides import guide_for
 from sweeper.guides.samplers import first_points, further_points
@@ -54,6 +56,11 @@ class Execution:
     def shares_with_others(self) -> bool:
         """Whether ranks may sit on cores or GPUs that other sweeps hold."""
         return self.oversubscribe and not self.wait_for_seats
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether gangs run on other hosts than this one: a cluster's, or those of an allocation."""
+        return bool(self.ray_address) or self.executor == "slurm"
 
 
 @dataclass(frozen=True)
@@ -239,7 +246,7 @@ def rerun_sweep(
 def _to_repeat(store: Store, sweep: SweepRecord, execution: Execution, audience: Audience) -> list[TrialRecord]:
     """The oversubscribed trials that have a result; those that this machine cannot seat only if it can seat none."""
     found = [trial for trial in store.trials.of(sweep.id, KEPT) if trial.oversubscribed]
-    if execution.oversubscribe or execution.ray_address:
+    if execution.oversubscribe or execution.is_elsewhere:
         return found
     capacity = local_capacity()
     seated = [trial for trial in found if capacity.can_ever_seat(seats_of(*shape_of(trial)))]
@@ -287,6 +294,7 @@ def execute(
                     limits=sweep.spec.limits,
                     oversubscribe=execution.oversubscribe,
                     guide=guide_for(sweep, store.trials.each(sweep_id), store.attempts.points),
+                    is_cut_off=allocation_is_ending,
                 )
                 scheduler.run(sweep_id)
         except KeyboardInterrupt:
@@ -305,8 +313,10 @@ def prepare(trials: Sequence[TrialSpec], execution: Execution) -> None:
     Raises:
         SeatingError, LaunchError, OperatorsError, DataError, FactoryError: something is missing.
     """
-    if execution.ray_address:
-        return  # the cluster's hosts have it, or say so
+    if execution.executor == "slurm":
+        own_job()
+    if execution.is_elsewhere:
+        return  # the hosts there have it, or say so
     check_seating(trials, local_capacity(), oversubscribe=execution.oversubscribe)
     find_launcher()
     make_logs_folder()

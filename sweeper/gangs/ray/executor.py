@@ -17,7 +17,7 @@ from sweeper.errors import LaunchError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
 from sweeper.gangs.machine import local_capacity
-from sweeper.gangs.ray.driver_process import DriverProcess, no_answer
+from sweeper.gangs.ray.driver_process import REMEDY, DriverProcess
 from sweeper.gangs.seat_locks import SeatLocks
 from sweeper.gangs.seats import Capacity, Seats
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor
@@ -130,7 +130,7 @@ def _check_reachable(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_S).close()
     except (OSError, OverflowError) as error:
-        raise no_answer(f"at {address}", error) from None
+        raise LaunchError(f"Ray at {address} does not answer ({error})", REMEDY) from None
 
 
 def _own_settings() -> dict[str, str]:

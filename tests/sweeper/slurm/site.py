@@ -17,7 +17,9 @@ from tests.processes import eventually
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo")
 PACKAGES = "slurmctld slurmd slurm-client munge"
 NODES = ("n1", "n2")
+PARTITION = "main"
 CORES = 2  # of each node
+GPUS = ("/dev/null", "/dev/zero")  # of each node: SLURM takes any device for one
 _SYSTEM = "/usr/sbin:/sbin"  # where the daemons are, which the paths of users often leave out
 _CONFIGURATION = """
 ClusterName=sweeper-test
@@ -33,7 +35,8 @@ SlurmdSpoolDir={folder}/spool-%n
 SlurmdLogFile={folder}/%n.log
 SlurmdParameters=config_overrides
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
+TaskPlugin=task/affinity
+GresTypes=gpu
 JobAcctGatherType=jobacct_gather/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
@@ -41,8 +44,13 @@ SchedulerType=sched/builtin
 ReturnToService=2
 MpiDefault=none
 KillWait=20
-NodeName={nodes} NodeHostname={host} NodeAddr=127.0.0.1 Port=[{ports[1]},{ports[2]}] CPUs={cores} State=UNKNOWN
-PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP
+NodeName={nodes} NodeHostname={host} NodeAddr=127.0.0.1 Port=[{ports[1]},{ports[2]}] CPUs={cores} Gres=gpu:{gpus} \
+    State=UNKNOWN
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP PriorityTier=1 PreemptMode=REQUEUE GraceTime=0
+PartitionName=patient Nodes=ALL MaxTime=60 State=UP PriorityTier=1 PreemptMode=REQUEUE GraceTime=60
+PartitionName=urgent Nodes=ALL MaxTime=60 State=UP PriorityTier=10 PreemptMode=OFF
 """
 
 
@@ -75,13 +83,27 @@ class SlurmSite:
 
     def idle(self) -> bool:
         """Whether all nodes are up and do nothing."""
-        done = subprocess.run(["sinfo", "-h", "-N", "-o", "%T"], env=self.environment, capture_output=True, text=True)
+        done = subprocess.run(
+            ["sinfo", "-h", "-N", "-p", PARTITION, "-o", "%T"], env=self.environment, capture_output=True, text=True
+        )
         return done.stdout.split() == ["idle"] * len(NODES)
 
     def state(self, job: str) -> str:
         """A job's state in SLURM's words, for example RUNNING."""
         fields = self.call("scontrol", "show", "job", job, "--oneliner").split()
         return next(field.removeprefix("JobState=") for field in fields if field.startswith("JobState="))
+
+    @contextmanager
+    def allocation(self, nodes: int = 1, cpus: int = CORES, gpus: int = 0) -> Iterator[dict[str, str]]:
+        """An allocation with so much on each node; the variables that processes in it have."""
+        asked = [f"--nodes={nodes}", "--ntasks-per-node=1", f"--cpus-per-task={cpus}", f"--gpus-per-node={gpus}"]
+        said = self.call("salloc", "--no-shell", "--quiet", *asked, "--job-name=held", "--time=30")
+        job = self.call("squeue", "-h", "-n", "held", "-t", "RUNNING", "-o", "%i").split()[-1]
+        assert not said, said
+        try:
+            yield {**{name: self.environment[name] for name in ("PATH", "SLURM_CONF")}, "SLURM_JOB_ID": job}
+        finally:
+            self.call("scancel", job)
 
     def clear(self) -> None:
         """End all jobs, and wait for the nodes to be free."""
@@ -90,7 +112,7 @@ class SlurmSite:
 
 
 @contextmanager
-def slurm_site() -> Iterator[SlurmSite]:
+def running_slurm() -> Iterator[SlurmSite]:
     """A SLURM for as long as the block lasts; nothing of it is left."""
     # Others must be able to reach munged's socket, whose path must be short.
     with ExitStack() as stack:
@@ -113,8 +135,11 @@ def _write_configuration(folder: Path) -> None:
     (folder / "munge.key").write_bytes(secrets.token_bytes(128))
     (folder / "munge.key").chmod(0o400)
     host = socket.gethostname().partition(".")[0]
-    written = _CONFIGURATION.format(host=host, folder=folder, ports=_free_ports(3), nodes=",".join(NODES), cores=CORES)
+    written = _CONFIGURATION.format(
+        host=host, folder=folder, ports=_free_ports(3), nodes=",".join(NODES), cores=CORES, gpus=len(GPUS)
+    )
     (folder / "slurm.conf").write_text(written)
+    (folder / "gres.conf").write_text("".join(f"NodeName={','.join(NODES)} Name=gpu File={gpu}\n" for gpu in GPUS))
     (folder / "cgroup.conf").write_text("CgroupMountpoint=/sys/fs/cgroup\n")
 
 

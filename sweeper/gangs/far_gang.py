@@ -1,4 +1,4 @@
-"""The far end of a gang, in a process of Ray's: plain values in, lines out."""
+"""The far end of a gang, in a process on the gang's host: plain values in, lines out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sweeper.gangs.gang import Gang, open_gang
 _TUPLES = ("cores", "gpus", "granted")  # which JSON has made lists of
 
 
-class GangActor:
+class FarGang:
     """Owns one MPI job. `environment` is what ranks need of the submitter's."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
