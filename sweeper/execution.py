@@ -99,10 +99,22 @@ def prepare_sweep(spec: SweepSpec, execution: Execution) -> PreparedSweep:
 
 
 def run_sweep(
-    store: Store, prepared: PreparedSweep, execution: Execution, audience: Audience, *, again: bool
+    store: Store,
+    prepared: PreparedSweep,
+    execution: Execution,
+    audience: Audience,
+    *,
+    again: bool,
+    resume: bool = False,
 ) -> SweepRecord:
-    """Submit a sweep and execute it here; refused where the store has one of the same spec, unless `again`."""
+    """Submit a sweep and execute it here.
+
+    Where the store has one of the same spec, it is refused, unless that one is to `resume`, or this is to be one
+    `again`.
+    """
     spec, trials = prepared.spec, prepared.trials
+    if resume and (begun := latest_of(store, spec)):
+        return resume_sweep(store, begun.id, execution, audience)
     if not again:
         refuse_repetition(store, spec)
     for note in spec.notes():
@@ -335,14 +347,18 @@ def refuse_repetition(store: Store, spec: SweepSpec) -> None:
     Raises:
         RepeatedError: it has, and how far that one is.
     """
-    same = next((sweep for sweep in store.sweeps.all() if sweep.name == spec.name and _spec_of(sweep) == spec), None)
-    if same:
+    if same := latest_of(store, spec):
         left = f"`sweeper resume {same.id}` goes on with it, " if same.ended < same.total else ""
         raise RepeatedError(
             f"spec: sweep {same.id} of {store.name} has the same one, and {same.ended} of its {same.total} trials "
             "have ended",
             f"{left}`sweeper best {same.id}` shows it, --again makes another",
         )
+
+
+def latest_of(store: Store, spec: SweepSpec) -> SweepRecord | None:
+    """The latest sweep of this spec, if the store has one."""
+    return next((sweep for sweep in store.sweeps.all() if sweep.name == spec.name and _spec_of(sweep) == spec), None)
 
 
 def _spec_of(sweep: SweepRecord) -> SweepSpec | None:

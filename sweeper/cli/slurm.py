@@ -8,7 +8,7 @@ import click
 
 from sweeper.options import overrides_option, store_option
 from sweeper.output_file import STANDARD_OUTPUT, OutputPlace, write_output
-from sweeper.slurm import BatchFile, Wishes, smallest_allocation
+from sweeper.slurm import EXECUTORS, BatchFile, Wishes, smallest_allocation
 from sweeper.spec.file import load_spec
 
 
@@ -17,6 +17,9 @@ from sweeper.spec.file import load_spec
 @overrides_option
 @click.option(
     "-o", "--output", "target", metavar="FILE", default=STANDARD_OUTPUT, help="Where to write; default: the screen."
+)
+@click.option(
+    "--executor", type=click.Choice(EXECUTORS), default=EXECUTORS[0], show_default=True, help="What runs the MPI jobs."
 )
 @click.option("--nodes", type=click.IntRange(min=1), default=1, show_default=True, help="Nodes of the allocation.")
 @click.option(
@@ -33,6 +36,7 @@ def slurm(
     spec_path: Path,
     overrides: tuple[str, ...],
     target: str,
+    executor: str,
     nodes: int,
     cpus_per_node: int | None,
     gpus_per_node: int | None,
@@ -43,13 +47,14 @@ def slurm(
 ) -> None:
     """Write an sbatch file that runs a sweep on SLURM.
 
-    SPEC is a YAML or JSON file. The job starts a Ray on its nodes and runs the sweep there. It is interrupted in order
-    before its time limit and requeued, and then goes on. Submit the file from the folder that the sweep is to run in.
+    SPEC is a YAML or JSON file. The job runs the sweep on its nodes: each MPI job is a job step, or runs on a Ray that
+    the job starts (--executor ray). It is interrupted in order before its time limit and requeued, and then goes on.
+    Submit the file from the folder that the sweep is to run in.
     """
     spec = load_spec(spec_path, overrides)
     wishes = Wishes(nodes, cpus_per_node, gpus_per_node, time, partition, account)
     allocation = smallest_allocation(spec, wishes)
-    text = BatchFile(spec.name, spec_path.absolute(), overrides, store_url, allocation).text()
+    text = BatchFile(spec.name, spec_path.absolute(), overrides, store_url, allocation, executor).text()
     place = OutputPlace.of(target)
     write_output(place, lambda path: path.write_text(text, encoding="utf-8"))
     if not place.is_stream:

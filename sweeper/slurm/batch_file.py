@@ -1,4 +1,4 @@
-"""The text of an sbatch file that runs a sweep on a Ray of its own, inside the allocation."""
+"""The text of an sbatch file that runs a sweep inside the allocation."""
 
 from __future__ import annotations
 
@@ -16,18 +16,24 @@ MOST_REQUEUES = 100
 _WARNING_S = 120  # before the time limit; SLURM may send the signal up to a minute early
 _PASSWORD = re.compile(r"://[^/@:]*:[^/@]+@")
 _UNPRINTED = re.compile(r"[^\w.+-]+", re.ASCII)
-_TEXT = Template((Path(__file__).parent / "batch_file.sh").read_text(encoding="utf-8"))
+_FOLDER = Path(__file__).parent
+_TEXT = Template((_FOLDER / "batch_file.sh").read_text(encoding="utf-8"))
+EXECUTORS = ("slurm", "ray")
 
 
 @dataclass(frozen=True)
 class BatchFile:
-    """A sweep as a batch job. `spec` is the path of its file, `overrides` as `sweeper run --set` takes them."""
+    """A sweep as a batch job. `spec` is the path of its file, `overrides` as `sweeper run --set` takes them.
+
+    `executor` is one of `EXECUTORS`: gangs are job steps, or run on a Ray that the job starts.
+    """
 
     name: str
     spec: Path
     overrides: tuple[str, ...]
     store_url: str
     allocation: Allocation
+    executor: str = EXECUTORS[0]
 
     def text(self) -> str:
         """The file: a bash script that sbatch takes.
@@ -45,8 +51,8 @@ class BatchFile:
             python=shlex.quote(sys.executable),
             spec=shlex.quote(str(self.spec)),
             options=shlex.join(options),
-            name=shlex.quote(self.name),
             store=shlex.quote(self.store_url),
+            gangs=(_FOLDER / f"gangs_on_{self.executor}.sh").read_text(encoding="utf-8").rstrip(),
             most_requeues=MOST_REQUEUES,
         )
 

@@ -90,8 +90,12 @@ class SlurmSite:
 
     def state(self, job: str) -> str:
         """A job's state in SLURM's words, for example RUNNING."""
+        return self.field(job, "JobState")
+
+    def field(self, job: str, name: str) -> str:
+        """A field of a job, as scontrol calls it."""
         fields = self.call("scontrol", "show", "job", job, "--oneliner").split()
-        return next(field.removeprefix("JobState=") for field in fields if field.startswith("JobState="))
+        return next(field.removeprefix(f"{name}=") for field in fields if field.startswith(f"{name}="))
 
     @contextmanager
     def allocation(self, nodes: int = 1, cpus: int = CORES, gpus: int = 0) -> Iterator[dict[str, str]]:
