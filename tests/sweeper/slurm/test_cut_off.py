@@ -18,7 +18,7 @@ from tests.sweeper.slurm.site import CORES, NODES, SlurmSite
 
 SEVERAL = {"trial.images": "20000", "repeats": "3"}  # each trains for a second or two
 SETTINGS = [word for key, value in SEVERAL.items() for word in ("--set", f"{key}={value}")]
-CUTS = {"slurm": 4, "ray": 2}
+CUTS = {"slurm": 3, "ray": 2}
 
 
 @pytest.fixture(scope="session")
