@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.processes import eventually
 
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "salloc", "srun", "squeue", "scancel", "scontrol", "sinfo")
 PACKAGES = "slurmctld slurmd slurm-client munge"
 NODES = ("n1", "n2")
 PARTITION = "main"

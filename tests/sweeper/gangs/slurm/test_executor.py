@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.protocol import Ended, Failed, Point, Ready, Started
+from sweeper.answers.doctor import check_slurm
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Executor, Job
 from sweeper.gangs.seats import Capacity, Seats
@@ -66,6 +67,12 @@ def test_gangs_run_on_the_nodes_of_the_allocation_and_stay_for_the_next_job(
     executor.close()
     assert eventually(lambda: not steps(slurm_site))
     assert not any(isinstance(e.event, Ended | Failed) for e in executor.events(0.0))
+
+
+def test_the_doctor_counts_the_allocation(allocated: str) -> None:
+    (finding,) = check_slurm("")
+    assert allocated
+    assert f"on {len(NODES)} nodes: {CORES * len(NODES)} CPUs, {len(GPUS) * len(NODES)} GPUs" in finding.detail
 
 
 def test_outside_of_an_allocation_it_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
