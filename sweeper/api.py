@@ -352,7 +352,8 @@ def run(
     Args:
         spec: a spec file, or the same as a mapping.
         store: where to keep it, as for `open`; created where it is not there.
-        executor: "ray", a private Ray unless `ray_address` names a cluster, or "local", which needs no Ray.
+        executor: "ray", a private Ray unless `ray_address` names a cluster; "local", which needs no Ray; or "slurm",
+            in the SLURM allocation that this process belongs to.
         ray_address: HOST:PORT of a Ray cluster.
         oversubscribe: let ranks share cores or GPUs where there are too few, or others hold them; such trials are
             marked.

@@ -20,6 +20,8 @@ from sweeper.gangs import make_executor
 from sweeper.gangs.launcher import find_launcher
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.processes import kill_gangs
+from sweeper.gangs.slurm.executor import own_job
+from sweeper.gangs.slurm.own_job import allocation_is_ending
 from sweeper.gangs.worlds import check_one_world
 from sweeper.guides import guide_for
 from sweeper.guides.samplers import first_points, further_points
@@ -53,6 +55,11 @@ class Execution:
     def shares_with_others(self) -> bool:
         """Whether ranks may sit on cores or GPUs that other sweeps hold."""
         return self.oversubscribe and not self.wait_for_seats
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether gangs run on other hosts than this one: a cluster's, or those of an allocation."""
+        return bool(self.ray_address) or self.executor == "slurm"
 
 
 @dataclass(frozen=True)
@@ -91,10 +98,22 @@ def prepare_sweep(spec: SweepSpec, execution: Execution) -> PreparedSweep:
 
 
 def run_sweep(
-    store: Store, prepared: PreparedSweep, execution: Execution, audience: Audience, *, again: bool
+    store: Store,
+    prepared: PreparedSweep,
+    execution: Execution,
+    audience: Audience,
+    *,
+    again: bool,
+    resume: bool = False,
 ) -> SweepRecord:
-    """Submit a sweep and execute it here; refused where the store has one of the same spec, unless `again`."""
+    """Submit a sweep and execute it here.
+
+    Where the store has one of the same spec, it is refused, unless that one is to `resume`, or this is to be one
+    `again`.
+    """
     spec, trials = prepared.spec, prepared.trials
+    if resume and (begun := latest_of(store, spec)):
+        return resume_sweep(store, begun.id, execution, audience)
     if not again:
         refuse_repetition(store, spec)
     for note in spec.notes():
@@ -238,7 +257,7 @@ def rerun_sweep(
 def _to_repeat(store: Store, sweep: SweepRecord, execution: Execution, audience: Audience) -> list[TrialRecord]:
     """The oversubscribed trials that have a result; those that this machine cannot seat only if it can seat none."""
     found = [trial for trial in store.trials.of(sweep.id, KEPT) if trial.oversubscribed]
-    if execution.oversubscribe or execution.ray_address:
+    if execution.oversubscribe or execution.is_elsewhere:
         return found
     capacity = local_capacity()
     seated = [trial for trial in found if capacity.can_ever_seat(shape_of(trial))]
@@ -287,6 +306,7 @@ def execute(
                     limits=sweep.spec.limits,
                     oversubscribe=execution.oversubscribe,
                     guide=guide_for(sweep, store.trials.each(sweep_id), store.attempts.points),
+                    is_cut_off=allocation_is_ending,
                 )
                 scheduler.run(sweep_id)
         except KeyboardInterrupt:
@@ -305,9 +325,11 @@ def prepare(trials: Sequence[TrialSpec], execution: Execution) -> None:
     Raises:
         SeatingError, LaunchError, OperatorsError, DataError, FactoryError: something is missing.
     """
-    if execution.ray_address:
+    if execution.executor == "slurm":
+        own_job()
+    if execution.is_elsewhere:
         make_logs_folder()
-        return  # the executor looks at the cluster's hosts once it is there
+        return  # the executor looks at the hosts there once it has them
     check_seating(trials, local_capacity(), oversubscribe=execution.oversubscribe)
     find_launcher()
     make_logs_folder()
@@ -326,14 +348,18 @@ def refuse_repetition(store: Store, spec: SweepSpec) -> None:
     Raises:
         RepeatedError: it has, and how far that one is.
     """
-    same = next((sweep for sweep in store.sweeps.all() if sweep.name == spec.name and _spec_of(sweep) == spec), None)
-    if same:
+    if same := latest_of(store, spec):
         left = f"`sweeper resume {same.id}` goes on with it, " if same.ended < same.total else ""
         raise RepeatedError(
             f"spec: sweep {same.id} of {store.name} has the same one, and {same.ended} of its {same.total} trials "
             "have ended",
             f"{left}`sweeper best {same.id}` shows it, --again makes another",
         )
+
+
+def latest_of(store: Store, spec: SweepSpec) -> SweepRecord | None:
+    """The latest sweep of this spec, if the store has one."""
+    return next((sweep for sweep in store.sweeps.all() if sweep.name == spec.name and _spec_of(sweep) == spec), None)
 
 
 def _spec_of(sweep: SweepRecord) -> SweepSpec | None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from sweeper.gangs.seat_locks import VARIABLE
+from tests.sweeper.slurm.site import SlurmSite, running_slurm, what_is_missing
 
 # Several processes of tests share the cores: with a thread for each core, each would wait for the others' threads.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -27,7 +28,9 @@ STARTS_MANY = (
     "sweeper/cli/test_server.py",
     "sweeper/cli/test_streams.py",
     "sweeper/gangs/ray/test_executor.py",
+    "sweeper/gangs/slurm/test_executor.py",
     "contracts/test_executors.py",
+    "sweeper/slurm/test_cut_off.py",
     "sweeper/cli/test_lifecycle.py",
     "sweeper/cli/test_commands_as_trials.py",
     "sweeper/cli/test_sharing.py",
@@ -64,6 +67,15 @@ def own_seats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, str(tmp_path_factory.mktemp("seats") / "seats"))
         yield
+
+
+@pytest.fixture(scope="session")
+def slurm_site() -> Iterator[SlurmSite]:
+    """One SLURM for all tests of a session."""
+    if missing := what_is_missing():
+        pytest.skip(missing)
+    with running_slurm() as site:
+        yield site
 
 
 @pytest.fixture(scope="session")

@@ -71,6 +71,26 @@ def check_ray(_store_url: str) -> Iterator[Finding]:
         yield Finding("ray", "ok", f"Ray {version('ray')} gave {seats.cpus} CPUs and {seats.gpus} GPUs on loopback")
 
 
+def check_slurm(_store_url: str) -> Iterator[Finding]:
+    """SLURM's commands, and the allocation that this process belongs to."""
+    from sweeper.gangs.slurm import SlurmExecutor
+    from sweeper.gangs.slurm.own_job import SlurmJob
+
+    srun = shutil.which("srun")
+    if srun is None:
+        yield Finding("slurm", "absent", "no srun on the path", "none needed, unless this is a SLURM cluster")
+    elif SlurmJob.ours() is None:
+        yield Finding("slurm", "ok", f"{srun}; outside of an allocation, `sweeper slurm` writes a batch file")
+    else:
+        try:
+            hosts = SlurmExecutor().capacity()
+        except ClearError as error:
+            yield Finding("slurm", "failed", error.message, error.remedy)
+        else:
+            seats = hosts.total
+            yield Finding("slurm", "ok", f"{srun} on {len(hosts.hosts)} nodes: {seats.cpus} CPUs, {seats.gpus} GPUs")
+
+
 def check_compiler(_store_url: str) -> Iterator[Finding]:
     """A C++ compiler, for operators that are built on installation."""
     compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
@@ -157,6 +177,7 @@ CHECKS: tuple[Callable[[str], Iterator[Finding]], ...] = (
     check_machine,
     check_mpi,
     check_ray,
+    check_slurm,
     check_compiler,
     check_operators,
     check_cuda,

@@ -26,6 +26,7 @@ COMMANDS = {
     "best": "sweeper.cli.best:best",
     "forecast": "sweeper.cli.forecast:forecast",
     "submit": "sweeper.cli.submit:submit",
+    "slurm": "sweeper.cli.slurm:slurm",
     "watch": "sweeper.cli.watch:watch",
     "resume": "sweeper.cli.resume:resume",
     "rerun": "sweeper.cli.rerun:rerun",

@@ -18,6 +18,7 @@ from sweeper.store import open_store
 @click.argument("spec_path", metavar="SPEC", type=click.Path(path_type=Path))
 @overrides_option
 @click.option("--again", is_flag=True, help="Make a new sweep even if the store has one of the same spec.")
+@click.option("--resume", is_flag=True, help="Go on with the latest sweep of this spec if the store has one.")
 @execution_options
 @store_option
 @json_option
@@ -25,6 +26,7 @@ def run(
     spec_path: Path,
     overrides: tuple[str, ...],
     again: bool,
+    resume: bool,
     execution: Execution,
     store_url: str,
     as_json: bool,
@@ -35,8 +37,10 @@ def run(
     Ctrl-C ends the running trials, keeps everything that was recorded, and exits with 130; `sweeper resume` continues.
     With --finish-running it lets the running trials end first.
     """
+    if again and resume:
+        raise click.UsageError("--again makes another sweep, and --resume goes on with one; leave one of them")
     spec = load_spec(spec_path, overrides)
     prepared = prepare_sweep(spec, execution)
     with closing(open_store(store_url)) as store:
-        sweep = run_sweep(store, prepared, execution, audience_of(as_json), again=again)
+        sweep = run_sweep(store, prepared, execution, audience_of(as_json), again=again, resume=resume)
         conclude(store, sweep, as_json)

@@ -7,19 +7,23 @@ from sweeper.gangs.seats import Capacity, Seats
 
 __all__ = ["EXECUTORS", "Capacity", "Executor", "Job", "JobEvent", "Seats", "make_executor"]
 
-EXECUTORS = ("ray", "local")
+EXECUTORS = ("ray", "local", "slurm")
 
 
 def make_executor(name: str, ray_address: str | None = None, *, share: bool = False) -> Executor:
     """The executor of this name; Ray is loaded only where it is asked for. For `share` see `StreamingExecutor`.
 
     Raises:
-        LaunchError: Ray cannot be started or reached.
+        LaunchError: Ray cannot be started or reached, or this is not a SLURM allocation.
     """
     if name == "local":
         from sweeper.gangs.local import LocalExecutor
 
         return LocalExecutor(share=share)
+    if name == "slurm":
+        from sweeper.gangs.slurm import SlurmExecutor
+
+        return SlurmExecutor(share=share)
     from sweeper.gangs.ray import RayExecutor
 
     return RayExecutor(ray_address, share=share)

@@ -35,9 +35,13 @@ class Seats:
 
 @dataclass(frozen=True)
 class Capacity:
-    """Cores and GPUs that gangs may use; `hosts` has one entry a host, since a rank must fit on one."""
+    """Cores and GPUs that gangs may use; `hosts` has one entry a host, since a rank must fit on one.
+
+    Where hosts are `apart`, all ranks of a gang must.
+    """
 
     hosts: tuple[Seats, ...]
+    apart: bool = False
 
     @cached_property
     def total(self) -> Seats:
@@ -51,7 +55,12 @@ class Capacity:
 
     def can_ever_seat(self, shape: Shape) -> bool:
         """Whether the hosts are large enough for a gang when they are empty."""
-        return shape[0] <= sum(host.room(shape) for host in self.hosts)
+        return shape[0] <= self.room(shape)
+
+    def room(self, shape: Shape) -> int:
+        """How many workers, with the cores and GPUs of each, the largest gang on the empty hosts can have."""
+        rooms = [host.room(shape) for host in self.hosts]
+        return max(rooms, default=0) if self.apart else sum(rooms)
 
     def shares(self, shape: Shape, *, spread: bool = False) -> list[int]:
         """The ranks of a gang on each host that it takes, most first; [] if they do not fit on the empty hosts.

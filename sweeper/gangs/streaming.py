@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from engine.protocol import Ended, Failed, Ready, Started
-from sweeper.errors import LostHostError
+from sweeper.errors import LaunchError, LostHostError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.pool import GangPool
 from sweeper.gangs.processes import end_orphans
@@ -84,6 +84,14 @@ class StreamingExecutor(ABC):
     def check_hosts(self) -> None:  # noqa: B027 - one host is looked at before its executor is made
         """See `Executor.check_hosts`."""
 
+    def abandon_opening(self) -> None:  # noqa: B027 - most gangs open soon
+        """Closing has begun: end gangs that are still being opened, if that may take long."""
+
+    def is_wanted(self, job: Job) -> bool:
+        """Whether a gang is still to be opened for a job: it was not stopped, and closing has not begun."""
+        with self._changed:
+            return self._gangs.is_wanted(job.trial_id)
+
     def start(self, job: Job) -> None:
         """Begin a job in a thread of its own."""
         self._held.pop(job.trial_id, None)
@@ -135,6 +143,7 @@ class StreamingExecutor(ABC):
         with self._changed:
             idle, busy = self._gangs.close(), self._gangs.busy
             self._changed.notify_all()
+        self.abandon_opening()
         closing = [threading.Thread(target=seated.gang.close) for seated in busy]  # whose threads give their cores back
         closing += [threading.Thread(target=self._end, args=(seated,)) for seated in idle]
         for thread in closing:
@@ -260,8 +269,10 @@ class StreamingExecutor(ABC):
                 self._held[job.trial_id] = datetime.now(UTC)
             gang = self.open_gang(replace(job, cores=bound, gpus=taken.gpus))
             self._held.setdefault(job.trial_id, datetime.now(UTC))
-        except BaseException:
+        except BaseException as error:
             self._locks.give_back(taken)
+            if isinstance(error, LaunchError) and not self.is_wanted(job):
+                return None  # it was ended while it came up
             raise
         opened = _Seated(gang, taken, taken.shared or job.granted is not None, self.came_up_ahead(gang))
         with self._changed:

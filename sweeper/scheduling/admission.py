@@ -44,8 +44,9 @@ def check_shapes(shapes: Iterable[Shape], capacity: Capacity, *, oversubscribe: 
     most_cpus = max((host.cpus for host in capacity.hosts), default=0)
     most_gpus = max((host.gpus for host in capacity.hosts), default=0)
     there = f"{most_cpus} CPUs" + (f" and {most_gpus} GPUs" if gpus else "")
-    fitting = sum(host.room(too_large[0]) for host in capacity.hosts)
-    together = f": {fitting} workers fit on {len(capacity.hosts)} hosts together" if capacity.scattered else ""
+    fitting = capacity.room(too_large[0])
+    spanning = capacity.scattered and not capacity.apart
+    together = f": {fitting} workers fit on {len(capacity.hosts)} hosts together" if spanning else ""
     remedy = f"keep to at most {fitting} workers" if fitting else "ask for less per worker"
     may_share = not oversubscribe and bool(most_gpus or not gpus)
     sharing = f", or let workers share {'cores and GPUs' if gpus else 'cores'}" if may_share else ""

@@ -57,7 +57,8 @@ class Scheduler:
     again, up to `retries` times, and goes on from its last checkpoint where its settings ask for these; one that is
     lost with its host does not count, up to `_MOST_LOSSES` times. With
     `oversubscribe` a trial that no host can seat runs all the same, on as much as one has, and is marked. `guide` says
-    which trial comes next, and which is stopped before its end.
+    which trial comes next, and which is stopped before its end. `is_cut_off` tells whether the hosts are being taken
+    away, and is asked when an attempt has ended so that this may be why: it then counts as interrupted, and `run` ends.
     """
 
     def __init__(
@@ -72,12 +73,14 @@ class Scheduler:
         limits: Limits | None = None,
         oversubscribe: bool = False,
         guide: Guide | None = None,
+        is_cut_off: Callable[[], bool] = lambda: False,
     ) -> None:
         self._store, self._executor, self._observer, self._clock = store, executor, observer, clock
         self._interrupts, self._finish_running, self._retries = interrupts, finish_running, retries
         self._limits, self._oversubscribe = limits or Limits(), oversubscribe
         self._admission = Admission(Capacity(()))
         self._guide = guide or Guide()
+        self._ask_cut_off, self._cut_off = is_cut_off, False
         self._failures: Counter[str] = Counter()
         self._losses: Counter[str] = Counter()  # of hosts
         self._launch_failures = LaunchFailures()
@@ -127,7 +130,7 @@ class Scheduler:
         told = False
         while True:
             interrupts = self._interrupts()
-            if interrupts > self._finish_running:
+            if interrupts > self._finish_running or self._cut_off:
                 raise KeyboardInterrupt
             if interrupts and not told:
                 told = True
@@ -346,14 +349,23 @@ class Scheduler:
                     self._executor.stop(trial.id)
             case Evaluated():
                 self._store.attempts.add_evaluation(trial.id, trial.attempt, evaluation_record(event))
+            case Ended() if "command" in trial.config and self._is_ended_from_outside():
+                pass  # a program that is told to end may do so as if it had completed
             case Ended():
                 running.trial = replace(trial, oversubscribed=trial.oversubscribed or happened.shared)
                 self._over.append((running, event))
                 self._leave_seats(running.trial)
-            case Failed() if self._interrupts() > self._finish_running:
+            case Failed() if self._interrupts() > self._finish_running or self._is_ended_from_outside():
                 pass  # gangs are being ended: the trial counts as interrupted, and another attempt will tell
             case Failed():
                 self._fail(running, event)
+
+    def _is_ended_from_outside(self) -> bool:
+        """Whether what has just ended did so because the hosts are being taken away."""
+        if not self._cut_off and self._ask_cut_off():
+            self._cut_off = True
+            logger.warning("the allocation is ending: trials that still run wait for the next one")
+        return self._cut_off
 
     def _fail(self, running: Running, event: Failed) -> None:
         trial = running.trial

@@ -1,4 +1,4 @@
-"""One contract for all executors: real MPI gangs under Ray and under this process, and a fake that cannot start any.
+"""One contract for all executors: real MPI gangs under Ray, SLURM and this process, and a fake that starts none.
 
 What Ray does besides, and what is worth a look in every run, is in `tests/sweeper/gangs/ray`.
 """
@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,10 +24,12 @@ from sweeper.gangs.base import Executor, Job
 from sweeper.gangs.local import LocalExecutor
 from sweeper.gangs.ray import RayExecutor
 from sweeper.gangs.seats import Capacity, Seats
+from sweeper.gangs.slurm import SlurmExecutor
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor
 from sweeper.spec.command import CommandConfig
 from tests.contracts.jobs import ENDLESS, drain, job, losses, ranks_of, until, until_first_point
 from tests.processes import eventually, processes_with
+from tests.sweeper.slurm.site import SlurmSite
 
 TAG = "SWEEPER_TEST_TAG"
 
@@ -41,10 +44,19 @@ class NothingStarts(StreamingExecutor):
         raise LaunchError(f"no gang for {job.trial_id}", "none")
 
 
-@pytest.fixture(scope="class", params=["local", pytest.param("ray", marks=pytest.mark.long), "local-openmpi"])
+KINDS = [
+    "local",
+    pytest.param("ray", marks=pytest.mark.long),
+    pytest.param("slurm", marks=pytest.mark.long),
+    "local-openmpi",
+]
+
+
+@pytest.fixture(scope="class", params=KINDS)
 def executor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Executor]:
-    # A tag that all processes of this executor inherit, also through Ray's.
-    with pytest.MonkeyPatch.context() as patch:
+    site: SlurmSite | None = request.getfixturevalue("slurm_site") if request.param == "slurm" else None
+    # A tag that all processes of this executor inherit, also through Ray's and SLURM's.
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
         patch.setenv(TAG, str(tmp_path_factory.mktemp("tag")))
         patch.setenv("MPIR_CVAR_POLLS_BEFORE_YIELD", "1")  # a rank that waits leaves the core to others
         if request.param == "local-openmpi":
@@ -52,11 +64,15 @@ def executor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
             if openmpi is None:
                 pytest.skip("no Open MPI on this machine (Debian's openmpi-bin has it)")
             patch.setenv("SWEEPER_MPIEXEC", openmpi)
-        made = (
-            LocalExecutor(Capacity((Seats(2),)))
-            if request.param != "ray"
-            else RayExecutor(capacity=Capacity((Seats(2),)))
-        )
+        made: Executor
+        if site:
+            for name, value in stack.enter_context(site.allocation()).items():
+                patch.setenv(name, value)
+            made = SlurmExecutor()
+        elif request.param == "ray":
+            made = RayExecutor(capacity=Capacity((Seats(2),)))
+        else:
+            made = LocalExecutor(Capacity((Seats(2),)))
         yield made
         made.close()
         assert eventually(lambda: not _others())

@@ -164,8 +164,8 @@ def test_a_sweep_is_run_from_a_mapping_in_any_thread(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_run_is_refused_with_a_remedy(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="executor: 'slurm' is not known"):
-        sweeper.run(SMALL, executor="slurm", store=tmp_path / "x.db")
+    with pytest.raises(UsageError, match="executor: 'cloud' is not known"):
+        sweeper.run(SMALL, executor="cloud", store=tmp_path / "x.db")
     with pytest.raises(SpecError, match="space"):
         sweeper.run({"name": "x"}, executor="local", store=tmp_path / "x.db")
     assert not (tmp_path / "x.db").exists()

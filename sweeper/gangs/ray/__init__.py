@@ -6,7 +6,7 @@ only; both may be somebody else's here, for example a notebook's. A driver proce
 - `executor.py`: the executor, and the near end of each gang
 - `driver_process.py`: the driver process as this one sees it
 - `driver.py`: what runs in the driver process
-- `actor.py`: what runs beside the ranks, in a process of Ray's
+- `sweeper/gangs/far_gang.py`: what runs beside the ranks, in a process of Ray's
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,20 +12,22 @@ from typing import Any
 
 from engine.data.folders import VARIABLE as DATA_VARIABLE
 from engine.errors import ClearError
-from engine.protocol import encode
 from sweeper.errors import LaunchError, LostHostError
-from sweeper.gangs.base import Job
-from sweeper.gangs.command_gang import CommandGang
-from sweeper.gangs.gang import Gang, open_gang
+from sweeper.gangs.far_gang import FarGang, job_here
+from sweeper.gangs.gang import open_gang
 from sweeper.gangs.hosts import Lost, Place, Share
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
 from sweeper.gangs.ray.heartbeat import DeadMansSwitch, Heartbeat, gone
 from sweeper.gangs.ray.preflight import facts
 
-_TUPLES = ("cores", "gpus", "granted")  # which JSON has made lists of
 _HOSTS_OWN = (DATA_VARIABLE, MPIEXEC_VARIABLE)
 _START_S, _END_S, _MISSING_S = 30.0, 4.0, 3.0
 _PIECE_BYTES = 1024 * 1024
+
+
+def _lacking_here(environment: Mapping[str, str]) -> dict[str, str]:
+    """What this host takes of the submitter's settings: not those that it was started with, such as its data folder."""
+    return {name: value for name, value in environment.items() if name not in _HOSTS_OWN or name not in os.environ}
 
 
 class HostActor:
@@ -35,8 +37,7 @@ class HostActor:
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        kept = {name for name in _HOSTS_OWN if name in os.environ}
-        os.environ.update({name: value for name, value in environment.items() if name not in kept})
+        os.environ.update(_lacking_here(environment))
         self._share: Share | None = None
         self._switch: DeadMansSwitch | None = None
 
@@ -52,7 +53,7 @@ class HostActor:
 
     def start_share(self, job: dict[str, Any], command: str, variables: dict[str, str]) -> None:
         """Start what mpiexec wants to have started here. Raises LaunchError where it cannot be."""
-        self._share = Share(_with_gpus(_job(job)), command, variables, self.address())
+        self._share = Share(job_here(job), command, variables, self.address())
         self._switch = DeadMansSwitch(self.end_share)
 
     def end_share(self) -> None:
@@ -69,21 +70,16 @@ class HostActor:
         return self._share.problem() if self._share else ""
 
 
-class GangActor:
+class GangActor(FarGang):
     """Owns one MPI job, on this host or with a share on each of `peers`, which are actors by address."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self._host = HostActor(environment)
-        self._gang: Gang | CommandGang | None = None
+        super().__init__(_lacking_here(environment))
         self._log: Path | None = None  # where another host is to have it
         self._sent = 0
         self._switch: DeadMansSwitch | None = None
 
-    def address(self) -> str:
-        """By which Ray knows this host."""
-        return self._host.address()
-
-    def open(
+    def open(  # type: ignore[override]  # an actor is called by nobody but the driver
         self, job: dict[str, Any], places: Sequence[tuple[str, int]] = (), peers: Sequence[Any] = (), *, far: bool
     ) -> None:
         """Start the MPI job, with so many ranks on this host and on each of the others', by address.
@@ -91,7 +87,7 @@ class GangActor:
         A job that is `far` from whoever watches it keeps its log here for `answer` to send, and ends when nobody asks.
         Raises LaunchError where it cannot be started, LostHostError where another host does not answer.
         """
-        opened = _with_gpus(_job(job))
+        opened = job_here(job)
         if far:
             handle, name = tempfile.mkstemp(prefix="sweeper-gang-", suffix=".log")
             os.close(handle)
@@ -101,16 +97,6 @@ class GangActor:
         self._gang = open_gang(opened, hosts)
         if far:
             self._switch = DeadMansSwitch(self.close)
-
-    def run(self, job: dict[str, Any]) -> Iterator[tuple[str, str, float, str]]:
-        """See `Gang.run`; each event as the gang's id and log, the elapsed seconds, and a line of the protocol."""
-        assert self._gang
-        for event in self._gang.run(_job(job)):
-            yield event.gang_id, event.log, event.elapsed_s, encode(event.event)
-
-    def alive(self) -> bool:
-        """See `Gang.alive`."""
-        return self._gang is not None and self._gang.alive()
 
     def answer(self) -> bytes:
         """What the log has got since the last call."""
@@ -125,17 +111,11 @@ class GangActor:
             return piece
         return b""
 
-    def stop(self, trial_id: str) -> None:
-        """See `Gang.stop`."""
-        if self._gang:
-            self._gang.stop(trial_id)
-
     def close(self) -> None:
         """See `Gang.close`."""
         if self._switch:
             self._switch.end()
-        if self._gang:
-            self._gang.close()
+        super().close()
 
     def remove_log(self) -> None:
         """Leave no log here: it has been sent."""
@@ -196,16 +176,3 @@ class RayHosts:
         if not self._ending:
             self._ending = [peer.end_share.remote() for peer in self._others.values()]
             self._ray.wait(self._ending, num_returns=len(self._ending), timeout=_END_S)
-
-
-def _job(plain: dict[str, Any]) -> Job:
-    tuples = {name: tuple(plain[name]) for name in _TUPLES if plain[name] is not None}
-    return Job(**{**plain, **tuples})
-
-
-def _with_gpus(job: Job) -> Job:
-    """The job with the GPUs of this host's bundle, as Ray has set them; without a GPU Ray leaves the variable alone."""
-    if job.gpus is not None:
-        return job
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if job.need.gpus else []
-    return replace(job, gpus=tuple(visible))

@@ -3,42 +3,34 @@
 It leads a session of its own, so that no signal to the group of `sweeper run` (ctrl-C at a terminal, `timeout`) ends
 Ray while gangs are still to be ended in order. The end of its standard input, however that comes about, shuts down a
 private Ray, or leaves the cluster.
-
-A call is `{"call": number, "method": name, "arguments": [...]}`. Any number of `{"call": number, "value": ...}` answer
-it, and one `{"call": number}` ends it. In place of the end may come "error" and "remedy", which are for people, with
-the "host" if one was lost, or the "fault" that Ray has. Call 0, which nobody makes, is answered when Ray is connected
-to.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import shutil
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import psutil
 
 from engine.errors import ClearError
 from engine.protocol import Failed, decode_event
 from sweeper.errors import LaunchError, LostHostError
+from sweeper.gangs.calls.far import READY, Answers, serve
 from sweeper.gangs.hosts import Lost
 from sweeper.gangs.ray.actor import GangActor, HostActor
 from sweeper.gangs.ray.heartbeat import Heartbeat, gone
 from sweeper.gangs.ray.set_aside import SetAside
 from sweeper.gangs.seats import Capacity, Seats, seats_of
 
-logger = logging.getLogger(__name__)
-
-CONNECTING = 0
 LOOPBACK = "127.0.0.1"
 ROOM_S = 10.0  # a gang that waits for its seats says so this often
 ACTOR_S = 60.0  # for a process of Ray's to come up and start the MPI job
@@ -59,47 +51,17 @@ def import_ray() -> Any:
     return ray
 
 
-class Answers:
-    """What goes back to the executor's process; safe for several threads."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out, self._lock = out, threading.Lock()
-
-    def send(self, call: int, **content: Any) -> None:
-        """One answer to a call."""
-        # Where the other end has gone, the end of our input follows.
-        with self._lock, suppress(BrokenPipeError):
-            self._out.write(json.dumps({"call": call, **content}) + "\n")
-            self._out.flush()
-
-    def answer(self, call: int, values: Callable[[], Iterator[Any]]) -> bool:
-        """All values of a call, and its end or error; whether it went well."""
-        try:
-            for value in values():
-                self.send(call, value=value)
-        except ClearError as error:
-            host = error.host if isinstance(error, LostHostError) else ""
-            self.send(call, error=error.message, remedy=error.remedy, host=host)
-        except Exception as error:
-            logger.exception("call %d failed", call)
-            self.send(call, fault=next(iter(str(error).splitlines()), "") or type(error).__name__)
-        else:
-            self.send(call)
-            return True
-        return False
-
-
 class Gangs:
     """Gangs on Ray, by the names that the other end gives them. `methods` are what it may call, each in a thread."""
 
-    methods = ("capacity", "facts", "open", "run", "alive", "stop", "close")
-
     def __init__(self, ray: Any) -> None:
         self._ray = ray
+        called = (self.capacity, self.facts, self.open, self.run, self.alive, self.stop, self.close)
+        self.methods = {method.__name__: method for method in called}
         self._groups: dict[str, Any] = {}
         self._actors: dict[str, Any] = {}
         self._peers: dict[str, list[Any]] = {}
-        self._watched: dict[str, FarGang] = {}
+        self._watched: dict[str, GangWatch] = {}
         self._set_aside = SetAside(ray)
 
     def capacity(self) -> Iterator[list[tuple[int, int]]]:
@@ -163,7 +125,7 @@ class Gangs:
             places = list(zip(addresses, shares, strict=True)) if shares[1:] else []
             self._started(name, job, places, addresses[0], far)
             if far:
-                self._watched[name] = FarGang(self._ray, self._actors[name], addresses[0], job["log"])
+                self._watched[name] = GangWatch(self._ray, self._actors[name], addresses[0], job["log"])
         except LostHostError as error:
             self._set_aside.add(error.host)
             self._free(name)
@@ -286,7 +248,7 @@ class Gangs:
             self._ray.util.remove_placement_group(group)
 
 
-class FarGang:
+class GangWatch:
     """The watch over a gang on other hosts: brings its log here, and gives it up where it does not answer.
 
     `address` is that of its first host, which has its actor; `lost` says why it was given up.
@@ -334,32 +296,18 @@ def _gone(error: Exception) -> str:
     return f"the actor of the gang is gone ({type(error).__name__})"
 
 
-def serve(gangs: Gangs, calls: TextIO, answers: Answers) -> None:
-    """Do what is asked for, each call in a thread of its own, until the calls end."""
-    for line in calls:
-        call = json.loads(line)
-        method = getattr(gangs, call["method"]) if call["method"] in Gangs.methods else None
-        assert method, f"no method {call['method']}"
-
-        def values(method: Any = method, arguments: list[Any] = call["arguments"]) -> Iterator[Any]:
-            return method(*arguments)  # type: ignore[no-any-return]
-
-        threading.Thread(target=answers.answer, args=(call["call"], values), daemon=True).start()
-
-
 def main() -> None:
     """Connect to Ray, do what is asked for on standard input, leave Ray at its end."""
     arguments = _parse()
     # Whoever wants this to end closes standard input; only then is everything in order.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    answers = Answers(os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8"))
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what Ray prints is for the log
+    answers = Answers.on_standard_output()  # what Ray prints is for the log
     try:
-        if answers.answer(CONNECTING, lambda: _connected(arguments)):
+        if answers.answer(READY, lambda: _connected(arguments)):
             ray = import_ray()
             try:
-                serve(Gangs(ray), sys.stdin, answers)
+                serve(Gangs(ray).methods, sys.stdin, answers)
             finally:
                 ray.shutdown()
     finally:

@@ -17,7 +17,7 @@ from sweeper.errors import LaunchError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
 from sweeper.gangs.machine import local_capacity
-from sweeper.gangs.ray.driver_process import DriverProcess, no_answer
+from sweeper.gangs.ray.driver_process import CLUSTER_REMEDY, DriverProcess
 from sweeper.gangs.ray.preflight import differences
 from sweeper.gangs.seat_locks import SeatLocks
 from sweeper.gangs.seats import Capacity, Seats
@@ -139,7 +139,7 @@ def _check_reachable(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_S).close()
     except (OSError, OverflowError) as error:
-        raise no_answer(address, error) from None
+        raise LaunchError(f"Ray at {address} does not answer ({error})", CLUSTER_REMEDY) from None
 
 
 def _own_settings() -> dict[str, str]:

@@ -10,7 +10,15 @@ import pytest
 from cuda_ext import load
 from cuda_ext.load import ExtensionError
 from engine.data.folders import VARIABLE
-from sweeper.answers.doctor import Finding, check_compiler, check_data, check_mpi, check_operators, check_store
+from sweeper.answers.doctor import (
+    Finding,
+    check_compiler,
+    check_data,
+    check_mpi,
+    check_operators,
+    check_slurm,
+    check_store,
+)
 from sweeper.cli.main import main
 
 
@@ -48,6 +56,16 @@ def test_what_fails_makes_it_exit_with_1(
     assert "failed  mpi:" in shown
     assert "SWEEPER_MPIEXEC" in shown
     assert "failed  store:" in shown
+
+
+def test_slurm_is_absent_where_its_commands_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert [finding.status for finding in check_slurm("")] == ["absent"]
+    (tmp_path / "srun").touch(mode=0o755)
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    assert ["outside of an allocation" in finding.detail for finding in check_slurm("")] == [True]
+    monkeypatch.setenv("SLURM_JOB_ID", "1")  # of which no scontrol tells anything here
+    assert [finding.status for finding in check_slurm("")] == ["failed"]
 
 
 def mpiexec(folder: Path, script: str) -> str:

@@ -109,6 +109,8 @@ def test_the_same_spec_again_is_another_sweep_only_when_asked_for(spec: Path, tm
     error = json.loads(err)["error"]
     assert error["kind"] == "repeated"
     assert "4 of its 4 trials have ended" in error["message"]
+    sweeper("run", str(spec), *SHORT, "--resume")  # which has nothing left to run
+    assert number_of(tmp_path, "SELECT count(*) FROM sweep") == 1
     sweeper("run", str(spec), *SHORT, "--again")
     assert rows(tmp_path, "SELECT count(*) FROM sweep") == [(2,)]
     assert rows(tmp_path, "SELECT count(*) FROM trial") == [(8,)]

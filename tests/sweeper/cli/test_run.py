@@ -167,7 +167,9 @@ def test_on_a_terminal_progress_is_live(spec: Path, tmp_path: Path) -> None:
         (["--set", "name=latest"], 1, "name: 'latest': stands for the newest sweep; give another name"),
         (["--set", "trial.images=8"], 1, "trial.images: 8 is too small for one step of the largest global batch, 64"),
         (["--store", "sqlite:////no/such/folder/x.db"], 1, "there is no folder /no/such/folder"),
-        (["--executor", "slurm"], 2, "'slurm' is not one of"),
+        (["--executor", "cloud"], 2, "'cloud' is not one of"),
+        (["--executor", "slurm"], 1, "--executor slurm: this is not a SLURM allocation"),
+        (["--again", "--resume"], 2, "--again makes another sweep, and --resume goes on with one"),
         (["--executor", "local", "--ray-address", "x"], 2, "--ray-address goes with --executor ray only"),
     ],
 )

@@ -489,6 +489,45 @@ def test_a_gang_that_is_killed_while_all_end_is_no_failure(store: Store) -> None
     assert (trial.state, trial.reason) == (TrialState.PENDING, "interrupted")
 
 
+@pytest.mark.parametrize("retries", [0, 2])
+def test_what_fails_while_the_hosts_are_taken_away_is_interrupted_whoever_hears_of_it_first(
+    store: Store, retries: int
+) -> None:
+    sweep = submit(store, workers=[1], batch_size=[8, 16, 32])
+
+    def first_completes(job: Job) -> list[Event]:
+        return completes(job) if len(executor.started) == 1 else fails(job)
+
+    executor, watcher = ScriptedExecutor(first_completes, seats=1), Watcher()
+    with pytest.raises(KeyboardInterrupt):
+        Scheduler(store, executor, watcher, retries=retries, is_cut_off=lambda: True).run(sweep)
+    trials = store.trials.of(sweep)
+    assert [(t.state, t.attempt) for t in trials] == [
+        (TrialState.COMPLETED, 1),
+        (TrialState.PENDING, 1),
+        (TrialState.PENDING, 0),
+    ]
+    assert [a.state for t in trials for a in store.attempts.of(t.id)] == ["completed", "interrupted"]
+    assert executor.closed
+    assert not watcher.failures
+
+
+@pytest.mark.parametrize("cut_off", [True, False])
+def test_a_program_that_ends_in_order_since_its_host_is_taken_away_has_not_completed(
+    store: Store, cut_off: bool
+) -> None:
+    spec = parse_spec({"name": "own", "trial": {"command": ["train"]}, "space": {"workers": [1]}})
+    sweep = store.sweeps.add(spec, plan(spec))
+    scheduler = Scheduler(store, ScriptedExecutor(), Watcher(), is_cut_off=lambda: cut_off)
+    if cut_off:
+        with pytest.raises(KeyboardInterrupt):
+            scheduler.run(sweep)
+    else:
+        scheduler.run(sweep)
+    (trial,) = store.trials.of(sweep)
+    assert trial.state is (TrialState.PENDING if cut_off else TrialState.COMPLETED)
+
+
 def test_what_is_added_while_it_runs_is_run_too(store: Store) -> None:
     sweep = submit(store, workers=[1], batch_size=[8])
     more = plan(parse_spec({"name": "more", "space": {"workers": [1], "batch_size": [8, 16, 32]}}))
