@@ -176,6 +176,7 @@ def main() -> int:
     given = parser.parse_args()
     if problem := why_no_network():
         sys.exit(problem)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # hosts are to be taken down
     chance = random.Random(given.seed)
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other, postgres_server() as server:
         expected = undisturbed(Path(one), given.trials)

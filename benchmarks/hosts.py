@@ -7,6 +7,7 @@ measured, what more cores would bring is not. A link is cut and a host killed to
 from __future__ import annotations
 
 import os
+import signal
 import statistics
 import sys
 import tempfile
@@ -71,6 +72,10 @@ class Measured:
             time.sleep(1)
         return took
 
+    def kill(self, host: Host) -> None:
+        """Have all that runs on a host die at once."""
+        self._cluster.kill(host)
+
     def _start(self, hosts: int, images: int) -> str:
         name = f"job-{next(self._numbers)}"
         self._executor.start(_job(name, hosts, images, self._folder))
@@ -132,8 +137,7 @@ def rows(quick: bool) -> Iterator[Row]:
         yield _turn_rounds(on, 1, warms, used)
         if fates:
             yield alone("a link is cut, to the gang's failure", "s", lambda: on.failure_s(Host.unplug), fates, used)
-            kill = on._cluster.kill
-            yield alone("a host is killed, to the gang's failure", "s", lambda: on.failure_s(kill), fates, used)
+            yield alone("a host is killed, to the gang's failure", "s", lambda: on.failure_s(on.kill), fates, used)
 
 
 def _turn_rounds(on: Measured, hosts: int, n: int, used: dict[str, str]) -> Row:
@@ -148,6 +152,7 @@ def main() -> None:
     given = arguments(__doc__ or "")
     if problem := why_no_network():
         sys.exit(problem)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # hosts are to be taken down
     report(rows(given.quick), given.json)
 
 
