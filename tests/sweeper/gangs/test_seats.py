@@ -69,3 +69,10 @@ def test_spread_ranks_take_as_many_hosts_as_can_be() -> None:
     assert hosts.shares((2, 2, 0), spread=True) == [1, 1]
     assert hosts.shares((3, 2, 0), spread=True) == [2, 1]
     assert hosts.shares((8, 1, 0), spread=True) == []
+
+
+def test_hosts_that_are_apart_seat_a_gang_each() -> None:
+    hosts = Capacity((Seats(4), Seats(2)), apart=True)
+    assert hosts.can_ever_seat((4, 1, 0))
+    assert not hosts.can_ever_seat((5, 1, 0))
+    assert Capacity(hosts.hosts).can_ever_seat((6, 1, 0))

@@ -54,7 +54,7 @@ def endless(tmp_path: Path, name: str, workers: int = 1) -> Job:
 def test_gangs_run_on_the_nodes_of_the_allocation_and_stay_for_the_next_job(
     executor: SlurmExecutor, slurm_site: SlurmSite, tmp_path: Path
 ) -> None:
-    assert executor.capacity() == Capacity((Seats(CORES, len(GPUS)),) * len(NODES))
+    assert executor.capacity() == Capacity((Seats(CORES, len(GPUS)),) * len(NODES), apart=True)
     for name in ("left", "right"):
         executor.start(replace(job(tmp_path, name), cpus_per_worker=CORES))
     both = drain(executor, "left", "right")

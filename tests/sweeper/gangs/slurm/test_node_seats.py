@@ -14,7 +14,7 @@ def always() -> bool:
 
 
 def test_the_capacity_is_that_of_each_node() -> None:
-    assert NodeSeats([Node("a", 4, 1), Node("b", 8, 0)]).capacity == Capacity((Seats(4, 1), Seats(8, 0)))
+    assert NodeSeats([Node("a", 4, 1), Node("b", 8, 0)]).capacity == Capacity((Seats(4, 1), Seats(8, 0)), apart=True)
 
 
 def test_the_fullest_node_with_room_is_taken() -> None:
