@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -120,17 +121,24 @@ def disturb(sweep: Sweep, kills: int, trials: int, chance: random.Random) -> dic
     return done
 
 
-def problems(sweep: Sweep, undisturbed: Sweep, trials: int) -> list[str]:
-    """What is not as it must be."""
+def recorded_problems(rows: Callable[[str], list[tuple[Any, ...]]], trials: int) -> list[str]:
+    """What a store, by its answers, has not recorded as it must."""
     found = []
-    states = sweep.rows("SELECT state, COUNT(*) FROM trial GROUP BY state")
+    states = rows("SELECT state, COUNT(*) FROM trial GROUP BY state")
     if states != [("completed", trials)]:
         found.append(f"states are {states}, not {trials} completed")
-    ends = sweep.rows("SELECT trial_id, COUNT(*) FROM attempt WHERE state = 'completed' GROUP BY trial_id")
+    ends = rows("SELECT trial_id, COUNT(*) FROM attempt WHERE state = 'completed' GROUP BY trial_id")
     if len(ends) != trials or any(count != 1 for _, count in ends):
-        found.append(f"{len(ends)} trials have a completed attempt, at most {max(count for _, count in ends)} of one")
-    if sweep.rows("SELECT 1 FROM attempt WHERE state = 'running'"):
+        most = max((count for _, count in ends), default=0)
+        found.append(f"{len(ends)} trials have a completed attempt, at most {most} of one")
+    if rows("SELECT 1 FROM attempt WHERE state = 'running'"):
         found.append("an attempt is left running")
+    return found
+
+
+def problems(sweep: Sweep, undisturbed: Sweep, trials: int) -> list[str]:
+    """What is not as it must be."""
+    found = recorded_problems(sweep.rows, trials)
     theirs = undisturbed.curves()
     if different := [key for key, curve in sweep.curves().items() if theirs.get(key) != curve]:
         found.append(f"{len(different)} trials have another curve, such as {different[0]}")

@@ -26,11 +26,11 @@ from typing import Any
 import psutil
 import psycopg
 
+from benchmarks.chaos import TRAINING, recorded_problems
 from tests.cluster.network import Host, why_no_network
 from tests.cluster.ray_hosts import RayHosts, ray_hosts
 from tests.contracts.databases import PostgresServer, postgres_server
 
-TRAINING = {"model": "neuron", "data": "step-function", "images": 20_000, "batch_size": 32, "points": 10}
 KINDS = ("host", "link", "raylet", "database")
 _HOSTS, _CORES = 3, 2
 _CUT_S = (2.0, 40.0)  # Ray itself gives a host up in between
@@ -116,14 +116,7 @@ class Watched:
         found = []
         if code := self.process.wait():
             found.append(f"the sweep ended with {code}: {self._log.read_text()[-2000:]}")
-        states = self.rows("SELECT state, COUNT(*) FROM trial GROUP BY state")
-        if states != [("completed", trials)]:
-            found.append(f"states are {states}, not {trials} completed")
-        ends = self.rows("SELECT COUNT(*) FROM attempt WHERE state = 'completed' GROUP BY trial_id")
-        if ends != [(1,)] * trials:
-            found.append(f"{len(ends)} trials have a completed attempt, at most {max(ends, default=0)} of one")
-        if left := self.rows("SELECT 1 FROM attempt WHERE state = 'running'"):
-            found.append(f"{len(left)} attempts are left running")
+        found += recorded_problems(self.rows, trials)
         rows = self.rows("SELECT parameters, area_images, minimum_loss FROM trial")
         if different := [row for row in rows if undisturbed.get(_key(row[0])) != list(row[1:])]:
             found.append(f"{len(different)} trials have another curve, for example {different[0]}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
-from engine.protocol import Ended, Failed, Ready, Started
+from engine.protocol import Ended, Failed, Ready, Started, decode_event
 from sweeper.errors import LaunchError, LostHostError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.pool import GangPool
@@ -332,6 +332,17 @@ class StreamingExecutor(ABC):
             with self._changed:
                 self._gangs.left(seated)
                 self._changed.notify_all()
+
+
+def events_told(job: Job, lines: Iterator[tuple[str, str, float, str]]) -> Iterator[JobEvent]:
+    """The events of a job as a far end tells them (`FarGang.run`); a far end that is gone is a failure of its job."""
+    try:
+        for gang_id, log, elapsed_s, line in lines:
+            event = decode_event(line)
+            assert event is not None
+            yield JobEvent(job.trial_id, job.attempt, event, gang_id, log, elapsed_s)
+    except LaunchError as error:
+        yield JobEvent(job.trial_id, job.attempt, failed(job, error))
 
 
 def failed(job: Job, error: Exception) -> Failed:

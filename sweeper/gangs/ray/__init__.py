@@ -6,7 +6,10 @@ only; both may be somebody else's here, for example a notebook's. A driver proce
 - `executor.py`: the executor, and the near end of each gang
 - `driver_process.py`: the driver process as this one sees it
 - `driver.py`: what runs in the driver process
-- `sweeper/gangs/far_gang.py`: what runs beside the ranks, in a process of Ray's
+- `actor.py`: what runs beside the ranks, in a process of Ray's on each host
+- `heartbeat.py`: how each end of a gang misses the others
+- `set_aside.py`: the hosts that a gang was lost with
+- `preflight.py`: what must be the same on all hosts
 """
 
 from __future__ import annotations

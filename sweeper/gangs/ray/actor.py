@@ -25,6 +25,11 @@ _START_S, _END_S, _MISSING_S = 30.0, 4.0, 3.0
 _PIECE_BYTES = 1024 * 1024
 
 
+def clear_cause(error: Any) -> ClearError:
+    """What an actor has raised, by Ray's error; an error of ours as it is."""
+    return error.cause if isinstance(error.cause, ClearError) else LaunchError(str(error.cause))
+
+
 def _lacking_here(environment: Mapping[str, str]) -> dict[str, str]:
     """What this host takes of the submitter's settings: not those that it was started with, such as its data folder."""
     return {name: value for name, value in environment.items() if name not in _HOSTS_OWN or name not in os.environ}
@@ -41,19 +46,13 @@ class HostActor:
         self._share: Share | None = None
         self._switch: DeadMansSwitch | None = None
 
-    def address(self) -> str:
-        """By which Ray knows this host."""
-        import ray
-
-        return str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
-
     def facts(self) -> dict[str, str]:
         """What this host has of all that ranks need."""
         return facts()
 
-    def start_share(self, job: dict[str, Any], command: str, variables: dict[str, str]) -> None:
-        """Start what mpiexec wants to have started here. Raises LaunchError where it cannot be."""
-        self._share = Share(job_here(job), command, variables, self.address())
+    def start_share(self, job: dict[str, Any], command: str, variables: dict[str, str], address: str) -> None:
+        """Start what mpiexec wants to have started here, at this address. Raises LaunchError where it cannot be."""
+        self._share = Share(job_here(job), command, variables, address)
         self._switch = DeadMansSwitch(self.end_share)
 
     def end_share(self) -> None:
@@ -142,7 +141,7 @@ class RayHosts:
     def start(self, commands: Sequence[str], variables: Mapping[str, str], lost: Callable[[Lost], None]) -> None:
         """Run mpiexec's commands on the other hosts, and watch these from now on."""
         for address, started in [
-            (address, peer.start_share.remote(self._job, command, dict(variables)))
+            (address, peer.start_share.remote(self._job, command, dict(variables), address))
             for (address, peer), command in zip(self._others.items(), commands, strict=True)
         ]:
             self._await(address, started)
@@ -165,7 +164,7 @@ class RayHosts:
         try:
             self._ray.get(started, timeout=_START_S)
         except exceptions.RayTaskError as error:
-            raise (error.cause if isinstance(error.cause, ClearError) else LaunchError(str(error.cause))) from None
+            raise clear_cause(error) from None
         except exceptions.RayError as error:
             raise LostHostError(f"host {address} does not answer ({type(error).__name__})", address) from None
 

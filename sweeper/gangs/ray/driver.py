@@ -21,12 +21,11 @@ from typing import Any
 
 import psutil
 
-from engine.errors import ClearError
 from engine.protocol import Failed, decode_event
 from sweeper.errors import LaunchError, LostHostError
 from sweeper.gangs.calls.far import READY, Answers, serve
 from sweeper.gangs.hosts import Lost
-from sweeper.gangs.ray.actor import GangActor, HostActor
+from sweeper.gangs.ray.actor import GangActor, HostActor, clear_cause
 from sweeper.gangs.ray.heartbeat import Heartbeat, gone
 from sweeper.gangs.ray.set_aside import SetAside
 from sweeper.gangs.seats import Capacity, Seats, seats_of
@@ -173,7 +172,7 @@ class Gangs:
         try:
             self._ray.get(actor.open.remote(job, places, peers, far=far), timeout=ACTOR_S)
         except self._ray.exceptions.RayTaskError as error:
-            raise (error.cause if isinstance(error.cause, ClearError) else LaunchError(str(error.cause))) from None
+            raise clear_cause(error) from None
         except self._ray.exceptions.GetTimeoutError:
             problem = f"Ray has not started the gang's process within {ACTOR_S:g} s"
             if far:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from engine.data.folders import VARIABLE as DATA_VARIABLE
-from engine.protocol import decode_event
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
@@ -21,7 +20,7 @@ from sweeper.gangs.ray.driver_process import CLUSTER_REMEDY, DriverProcess
 from sweeper.gangs.ray.preflight import differences
 from sweeper.gangs.seat_locks import SeatLocks
 from sweeper.gangs.seats import Capacity, Seats
-from sweeper.gangs.streaming import GangHandle, StreamingExecutor, failed
+from sweeper.gangs.streaming import GangHandle, StreamingExecutor, events_told
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +59,7 @@ class RayExecutor(StreamingExecutor):
         return Capacity(tuple(Seats(*node) for node in self._driver.call("capacity", limit_s=_ANSWER_S)))
 
     def check_hosts(self) -> None:
-        """See that a cluster's hosts have the same of all that ranks need."""
+        """Check that what ranks need is the same on all hosts of a cluster."""
         if self._is_cluster:
             found = self._driver.call("facts", _own_settings(), limit_s=_FACTS_S)
             if differing := differences(found):
@@ -95,13 +94,7 @@ class _RayGang:
 
     def run(self, job: Job) -> Iterator[JobEvent]:
         """Train a job; an actor that dies is a failure of its job."""
-        try:
-            for gang_id, log, elapsed_s, line in self._driver.stream("run", self._name, asdict(job)):
-                event = decode_event(line)
-                assert event is not None
-                yield JobEvent(job.trial_id, job.attempt, event, gang_id, log, elapsed_s)
-        except LaunchError as error:
-            yield JobEvent(job.trial_id, job.attempt, failed(job, error))
+        return events_told(job, self._driver.stream("run", self._name, asdict(job)))
 
     def alive(self) -> bool:
         """Whether actor and MPI job can serve another job."""

@@ -69,7 +69,7 @@ class DeadMansSwitch:
         threading.Thread(target=self._watch, name="dead man's switch", daemon=True).start()
 
     def touch(self) -> None:
-        """Count anew."""
+        """Start counting again."""
         self._touched = time.monotonic()
 
     def end(self) -> None:

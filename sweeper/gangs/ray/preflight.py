@@ -1,4 +1,4 @@
-"""Whether the hosts of a cluster have the same of all that ranks need, looked at before a sweep is recorded."""
+"""Whether what ranks need is the same on all hosts of a cluster; checked before a sweep is recorded."""
 
 from __future__ import annotations
 

@@ -35,8 +35,9 @@ class SetAside:
 
     def usable(self) -> list[dict[str, Any]]:
         """What Ray says of each living node that is not set aside."""
+        nodes = self._ray.nodes()
         with self._lock:
-            return [node for node in self._ray.nodes() if node["Alive"] and node["NodeID"] not in self._nodes]
+            return [node for node in nodes if node["Alive"] and node["NodeID"] not in self._nodes]
 
     def selectors(self, bundles: int) -> list[dict[str, str]] | None:
         """The labels that nodes for each of so many bundles must have; None where any will do."""
@@ -49,7 +50,7 @@ class SetAside:
             if not any(one["Alive"] and one["NodeID"] == node for one in self._ray.nodes()) or self._answers(node):
                 with self._lock:
                     address = self._nodes.pop(node)
-                logger.info("host %s is no longer set aside", address)
+                logger.info("host %s answers again, or is gone from the cluster", address)
                 return
 
     def _answers(self, node: str) -> bool:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from engine.protocol import Failed, decode_event
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.calls.near import CalledProcess
 from sweeper.gangs.seats import Seats
+from sweeper.gangs.streaming import events_told
 
 _OPEN_S = 60.0  # for the MPI job, once the step has begun
 _ANSWER_S = 30.0
@@ -60,13 +60,7 @@ class StepGang:
 
     def run(self, job: Job) -> Iterator[JobEvent]:
         """Train a job; a step that ends is a failure of its job."""
-        try:
-            for gang_id, log, elapsed_s, line in self._process.stream("run", asdict(job)):
-                event = decode_event(line)
-                assert event is not None
-                yield JobEvent(job.trial_id, job.attempt, event, gang_id, log, elapsed_s)
-        except LaunchError as error:
-            yield JobEvent(job.trial_id, job.attempt, Failed(job.trial_id, str(error)))
+        return events_told(job, self._process.stream("run", asdict(job)))
 
     def alive(self) -> bool:
         """Whether the step and the MPI job can serve another job."""
