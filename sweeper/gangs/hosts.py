@@ -29,7 +29,7 @@ from sweeper.gangs.launcher import find_launcher, rank_environment
 from sweeper.gangs.processes import end_job, family
 
 _LAUNCH, _LAST = b"HYDRA_LAUNCH: ", b"HYDRA_LAUNCH_END"
-# What is somewhere else on each host, by the variable in which that host says where.
+# Paths that differ between hosts, by the variable in which each host gives its own.
 _PATHS = {"SWEEPER_PYTHON": sys.executable, "SWEEPER_RANK": str(Path(rank.__file__))}
 _VARIABLES = {path: f'"${name}"' for name, path in _PATHS.items()}
 _LOOKS = 2

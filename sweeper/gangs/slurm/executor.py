@@ -43,7 +43,7 @@ class SlurmExecutor(StreamingExecutor):
     waited for, whatever `share` says; see `StreamingExecutor`.
 
     Raises:
-        LaunchError: there is no allocation, or SLURM does not say what it has.
+        LaunchError: this process is in no allocation, or SLURM does not say what the allocation has.
     """
 
     def __init__(self, *, share: bool = False) -> None:
