@@ -197,10 +197,10 @@ class TestRecordedResult:
         """Areas from zero and thresholds once more, without Sweeper's code."""
         with closing(sqlite3.connect(":memory:")) as raw:
             raw.deserialize(unpacked(recorded))
-            for name in ("grid-1w", "uniform-1w", "shared-2w", "shared-4w", "shared-8w"):
-                if name in sweeps:
-                    grid = sweeps[name].grid(sweeps[name].counts[0], 0)
-                    assert winner_of(raw, name, grid.over) == grid.winner()
+            names = {name: 0 for name in ("grid-1w", "uniform-1w", "shared-2w", "shared-4w", "shared-8w")}
+            for name, seed in (names | {f"shared-2w-seed{seed}": seed for seed in range(1, 5)}).items():
+                grid = sweeps[name].grid(sweeps[name].counts[0], seed)
+                assert winner_of(raw, name, grid.over) == grid.winner()
 
     def test_pruning_by_area_keeps_the_grids_winner(self, sweeps: Sweeps) -> None:
         assert [one.percent for one in regrets(sweeps) if one.sweep == "area-1w"] == [0.0]
@@ -211,11 +211,15 @@ class TestRecordedResult:
         assert fmean(one for one in found if one is not None) <= 1.0
 
     def test_forecasts_with_reuse_cost_at_most_a_percent(self, sweeps: Sweeps) -> None:
-        """Of one and two workers, in every recorded grid of the same seed."""
-        found = [one for one in regrets(sweeps) if one.sweep.startswith("reuse-shared-2w")]
-        assert {one.seed for one in found} == {0, 1, 2, 3, 4}
+        """In the grids of the same seed: one and two workers with five seeds, then one to eight workers with one."""
+        found = [one for one in regrets(sweeps) if one.sweep.startswith("reuse-shared")]
+        two = {(workers, seed) for workers in (1, 2) for seed in range(5)}
+        assert {(one.workers, one.seed) for one in found if one.sweep != "reuse-shared"} == two
+        assert [(one.workers, one.seed) for one in found if one.sweep == "reuse-shared"] == [
+            (n, 0) for n in (1, 2, 4, 8)
+        ]
         percents = [one.percent for one in found if one.percent is not None]
-        assert len(percents) == len(found)
+        assert len(percents) == len(found) == 14
         assert fmean(percents) <= 1.0
 
     def test_pruning_trains_less_than_the_grid(self, sweeps: Sweeps) -> None:

@@ -81,7 +81,7 @@ def test_the_tables_follow_from_the_recorded_result(recorded: Path) -> None:
 
 def test_the_recorded_result_has_every_exchange_on_every_worker_count(recorded: Path) -> None:
     found = series_of(recorded)
-    assert list(found) == ["CPU, dummy", "CPU, training", "2 GPUs, dummy", "2 GPUs, training"]
+    assert list(found) == [f"{place}, {kind}" for place in ("CPU", "GPU", "2 GPUs") for kind in ("dummy", "training")]
     for series in found.values():
         assert series.counts == [1, 2, 4, 8]
         for workers in (2, 4, 8):
@@ -126,14 +126,24 @@ def test_the_server_stays_below_the_slowest_exchange_on_gpus(recorded: Path) -> 
     assert 1.6e-3 < max(row.exchange for row in rows) < 1.7e-3
 
 
-@pytest.mark.parametrize("place", ["gpu", "3-gpus", "16-gpus"])
+def test_the_server_is_fastest_for_eight_ranks_that_train_on_one_gpu(recorded: Path) -> None:
+    rows = [row for row in series_of(recorded)["GPU, training"].rows if row.workers == 8]
+    assert min(rows, key=lambda row: row.exchange).method == SERVER
+
+
+@pytest.mark.parametrize("place", ["4-gpus", "3-gpus", "16-gpus"])
 def test_every_recorded_place_is_shown(recorded: Path, tmp_path: Path, place: str) -> None:
     copy_recorded(recorded, tmp_path)
     (tmp_path / "result" / "dummy-2-gpus.json").rename(tmp_path / "result" / f"dummy-{place}.json")
     names = list(series_of(tmp_path))
-    assert len(names) == 4
-    assert names[:2] == ["CPU, dummy", "CPU, training"]
-    assert f"{place.replace('-gpus', ' GPUs').replace('gpu', 'GPU')}, dummy" in names
+    assert names == [
+        "CPU, dummy",
+        "CPU, training",
+        "GPU, dummy",
+        "GPU, training",
+        "2 GPUs, training",
+        f"{place.replace('-gpus', ' GPUs')}, dummy",
+    ]
 
 
 def test_axes_begin_at_the_first_count_that_has_a_value(recorded: Path) -> None:
