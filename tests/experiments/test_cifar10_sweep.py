@@ -197,7 +197,7 @@ class TestRecordedResult:
         """Areas from zero and thresholds once more, without Sweeper's code."""
         with closing(sqlite3.connect(":memory:")) as raw:
             raw.deserialize(unpacked(recorded))
-            names = {name: 0 for name in ("grid-1w", "uniform-1w", "shared-2w", "shared-4w", "shared-8w")}
+            names = dict.fromkeys(("grid-1w", "uniform-1w", "shared-2w", "shared-4w", "shared-8w"), 0)
             for name, seed in (names | {f"shared-2w-seed{seed}": seed for seed in range(1, 5)}).items():
                 grid = sweeps[name].grid(sweeps[name].counts[0], seed)
                 assert winner_of(raw, name, grid.over) == grid.winner()
