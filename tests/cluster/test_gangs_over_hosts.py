@@ -66,6 +66,25 @@ def test_the_gang_stays_for_the_next_job(executor: RayExecutor, tmp_path: Path) 
 
 
 @pytest.mark.long
+def test_an_exchange_takes_the_time_of_its_cable(executor: RayExecutor, cluster: RayHosts, tmp_path: Path) -> None:
+    """Gradients cross a cable of 50 Mbit/s in each step, and the server waits for them."""
+    mbit, steps, parameters = 50, 8, 118_666
+    changed = {"model": "alexnet-cifar", "data": "synthetic", "batch_size": 4, "images": 8 * steps, "points": 1}
+    given = job(tmp_path, "slow", workers=2, exchange="parameter-server", phases="detailed", **changed)
+    for host in cluster.hosts:
+        host.shape(mbit)
+    try:
+        executor.start(given)
+        ended = drain(executor, "slow")["slow"][-1].event
+    finally:
+        for host in cluster.hosts:
+            host.unshape()
+    assert isinstance(ended, Ended)
+    crossing_s = steps * parameters * 4 * 8 / (mbit * 1e6)
+    assert ended.phases["gather"] >= 0.9 * crossing_s  # the first 32 kB cross at once
+
+
+@pytest.mark.long
 def test_a_rank_that_dies_takes_the_gang_along_on_all_hosts(executor: RayExecutor, tmp_path: Path) -> None:
     executor.start(job(tmp_path, "bereft", workers=3, images=ENDLESS, points=10_000))
     pids = ranks_of(until_first_point(executor))
