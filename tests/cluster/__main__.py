@@ -31,7 +31,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if problem := why_no_network() or (given.delay_ms and why_no_delay()):
         click.echo(f"There can be no such cluster here: {problem}", err=True)
         return 2
-    click.echo(f"{given.hosts} hosts with {given.cpus} cores each start: about half a minute …", err=True)
+    click.echo(f"Starting {given.hosts} hosts; this takes half a minute.", err=True)
     with ray_hosts(given.hosts, given.cpus) as cluster:
         for host in cluster.hosts if given.mbit or given.delay_ms else ():
             host.shape(given.mbit, given.delay_ms)
@@ -82,7 +82,7 @@ def _parse(words: Sequence[str] | None) -> argparse.Namespace:
         description="A Ray cluster of network namespaces, and a shell on its first host.",
     )
     parser.add_argument("--hosts", type=int, default=3, help="how many (3)")
-    parser.add_argument("--cpus", type=int, default=2, help="the cores that Ray gives out on each (2)")
+    parser.add_argument("--cpus", type=int, default=1, help="the cores that Ray gives out on each (1)")
     parser.add_argument("--mbit", type=float, help="the rate of each cable, in Mbit/s (unlimited)")
     parser.add_argument("--delay-ms", type=float, default=0.0, help="how long each packet takes, in ms (0)")
     parser.add_argument("words", nargs="*", metavar="COMMAND", help="run this instead of a shell; after --")
