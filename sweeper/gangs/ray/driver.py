@@ -28,7 +28,7 @@ from sweeper.gangs.hosts import Lost
 from sweeper.gangs.ray.actor import GangActor, HostActor, clear_cause
 from sweeper.gangs.ray.heartbeat import Heartbeat, gone
 from sweeper.gangs.ray.set_aside import SetAside
-from sweeper.gangs.seats import Capacity, Seats, seats_of
+from sweeper.gangs.seats import Capacity, Growth, Seats, seats_of
 
 LOOPBACK = "127.0.0.1"
 ROOM_S = 10.0  # a gang that waits for its seats says so this often
@@ -51,10 +51,13 @@ def import_ray() -> Any:
 
 
 class Gangs:
-    """Gangs on Ray, by the names that the other end gives them. `methods` are what it may call, each in a thread."""
+    """Gangs on Ray, by the names that the other end gives them. `methods` are what it may call, each in a thread.
 
-    def __init__(self, ray: Any) -> None:
-        self._ray = ray
+    With `growth`, Ray's autoscaler starts further hosts for gangs that wait.
+    """
+
+    def __init__(self, ray: Any, growth: Growth | None = None) -> None:
+        self._ray, self._growth = ray, growth
         called = (self.capacity, self.facts, self.open, self.run, self.alive, self.stop, self.close)
         self.methods = {method.__name__: method for method in called}
         self._groups: dict[str, Any] = {}
@@ -64,12 +67,13 @@ class Gangs:
         self._set_aside = SetAside(ray)
 
     def capacity(self) -> Iterator[list[tuple[int, int]]]:
-        """The cores and GPUs of each living node."""
+        """The cores and GPUs of each living node, and of those that may still come."""
         yield [(seats.cpus, seats.gpus) for seats in self._capacity().hosts]
 
     def _capacity(self) -> Capacity:
         nodes = [node["Resources"] for node in self._set_aside.usable()]
-        return Capacity(tuple(Seats(int(node.get("CPU", 0)), int(node.get("GPU", 0))) for node in nodes))
+        living = Capacity(tuple(Seats(int(node.get("CPU", 0)), int(node.get("GPU", 0))) for node in nodes))
+        return living.grown(self._growth)
 
     def facts(self, environment: dict[str, str]) -> Iterator[dict[str, dict[str, str]]]:
         """What each living node that gangs may use has, by its address.
@@ -306,7 +310,7 @@ def main() -> None:
         if answers.answer(READY, lambda: _connected(arguments)):
             ray = import_ray()
             try:
-                serve(Gangs(ray).methods, sys.stdin, answers)
+                serve(Gangs(ray, arguments.growth).methods, sys.stdin, answers)
             finally:
                 ray.shutdown()
     finally:
@@ -353,6 +357,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Drive Ray for another process until standard input ends.")
     parser.add_argument("--folder", type=Path, required=True, help="for the files of a private Ray")
     parser.add_argument("--address", help="the cluster to join, in place of a private Ray")
+    parser.add_argument("--growth", type=Growth.parse, help="of the cluster")
     parser.add_argument("--cpus", type=int, help="of a private Ray")
     parser.add_argument("--gpus", type=int, help="of a private Ray")
     return parser.parse_args()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sweeper.gangs.calls.near import CalledProcess
 from sweeper.gangs.processes import end_job, family
-from sweeper.gangs.seats import Capacity
+from sweeper.gangs.seats import Capacity, Growth
 
 _START_S = 60.0
 _CLOSE_S = 10.0
@@ -24,6 +24,7 @@ CLUSTER_REMEDY = (
 
 class DriverProcess(CalledProcess):
     """A process that is connected to Ray: to a cluster by its address, or to a private Ray by how much it may use.
+    A cluster may have a `growth`.
 
     A private Ray listens on the loopback interface only, asks a secret of whoever connects, and keeps its files in a
     temporary folder that goes with it. Its calls are the methods of `sweeper.gangs.ray.driver.Gangs`.
@@ -32,10 +33,11 @@ class DriverProcess(CalledProcess):
         LaunchError: Ray cannot be started or reached, within a minute.
     """
 
-    def __init__(self, place: str | Capacity) -> None:
+    def __init__(self, place: str | Capacity, growth: Growth | None = None) -> None:
         # Sockets in this folder have paths of at most 107 characters: the system's folder, not a user's deep one.
         self._folder = Path(tempfile.mkdtemp(prefix="sweeper-ray-", dir="/tmp"))
-        command = [sys.executable, "-m", "sweeper.gangs.ray.driver", "--folder", str(self._folder), *_options(place)]
+        command = [sys.executable, "-m", "sweeper.gangs.ray.driver", "--folder", str(self._folder)]
+        command += [*_options(place), *(["--growth", str(growth)] if growth else [])]
         environment = os.environ if isinstance(place, str) else _private(os.environ)
         named = (
             (f"Ray at {place}", CLUSTER_REMEDY) if isinstance(place, str) else ("Ray on this machine", _PRIVATE_REMEDY)

@@ -19,7 +19,7 @@ from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.ray.driver_process import CLUSTER_REMEDY, DriverProcess
 from sweeper.gangs.ray.preflight import differences
 from sweeper.gangs.seat_locks import SeatLocks
-from sweeper.gangs.seats import Capacity, Seats
+from sweeper.gangs.seats import Capacity, Growth, Seats
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor, events_told
 
 logger = logging.getLogger(__name__)
@@ -35,19 +35,27 @@ class RayExecutor(StreamingExecutor):
     """Runs gangs on a Ray of its own, or on the cluster whose control service is at `address` ("host:port").
 
     A private Ray has nothing to do with other Rays of the machine, or of this process. `capacity` sets how much of this
-    machine it may use; for `share` see `StreamingExecutor`.
+    machine it may use; for `share` see `StreamingExecutor`. Gangs wait for hosts that a
+    cluster's `growth` still allows.
 
     Raises:
         LaunchError: Ray cannot be started or reached.
     """
 
-    def __init__(self, address: str | None = None, capacity: Capacity | None = None, *, share: bool = False) -> None:
+    def __init__(
+        self,
+        address: str | None = None,
+        capacity: Capacity | None = None,
+        *,
+        share: bool = False,
+        growth: Growth | None = None,
+    ) -> None:
         # What a cluster's nodes have is Ray's to give out.
         super().__init__(SeatLocks() if address else SeatLocks.of_this_machine(), share=share)
         if address is not None:
             _check_reachable(address)
         self._is_cluster = address is not None
-        self._driver = DriverProcess(address or capacity or local_capacity())
+        self._driver = DriverProcess(address or capacity or local_capacity(), growth)
 
     @property
     def takes_seats(self) -> bool:
@@ -55,7 +63,7 @@ class RayExecutor(StreamingExecutor):
         return not self._is_cluster
 
     def capacity(self) -> Capacity:
-        """The cores and GPUs of each living node."""
+        """The cores and GPUs of each living node, and of those that may still come."""
         return Capacity(tuple(Seats(*node) for node in self._driver.call("capacity", limit_s=_ANSWER_S)))
 
     def check_hosts(self) -> None:
@@ -87,7 +95,8 @@ class _RayGang:
             for word in driver.stream("open", self._name, asdict(job), seats, _own_settings(), far, limit_s=_OPEN_S):
                 if word == "waiting" and not told:
                     told = True
-                    logger.warning("trial %s waits for %d CPUs and %d GPUs of Ray", job.trial_id, *seats)
+                    asked = f"{need.cpus} CPUs" + (f" and {need.gpus} GPUs" if need.gpus else "")
+                    logger.warning("trial %s waits for %s of Ray", job.trial_id, asked)
         except BaseException:
             self.close()
             raise
