@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -10,10 +11,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from sweeper.errors import LaunchError, LostRayError
 from sweeper.gangs.calls.near import CalledProcess
 from sweeper.gangs.processes import end_job, family
 from sweeper.gangs.seats import Capacity, Growth
 
+_RAY_LOG = re.compile(r"^\[[^]]*\] \S+:\d+: ")  # time, process and line of code before what its log says
 _START_S = 60.0
 _CLOSE_S = 10.0
 _PRIVATE_REMEDY = "check it with `sweeper doctor`, or use the local executor"
@@ -39,6 +42,7 @@ class DriverProcess(CalledProcess):
         command = [sys.executable, "-m", "sweeper.gangs.ray.driver", "--folder", str(self._folder)]
         command += [*_options(place), *(["--growth", str(growth)] if growth else [])]
         environment = os.environ if isinstance(place, str) else _private(os.environ)
+        self._ran = False
         named = (
             (f"Ray at {place}", CLUSTER_REMEDY) if isinstance(place, str) else ("Ray on this machine", _PRIVATE_REMEDY)
         )
@@ -49,9 +53,17 @@ class DriverProcess(CalledProcess):
             raise
         try:
             self.until_ready(_START_S)
+            self._ran = True
         except BaseException:  # an interrupt as well: nobody else would end it
             self.close()
             raise
+
+    def ended(self, last_words: str) -> LaunchError:
+        """Ray has died, if it ever ran: it takes its driver along."""
+        if not self._ran:
+            return self.no_answer(last_words)
+        said = _RAY_LOG.sub("", last_words).partition(". ")[0]
+        return LostRayError(f"{self._name} has died ({said})", f"{self._remedy}; then `sweeper resume` goes on")
 
     def close(self) -> None:
         """Leave Ray, or shut a private one down; what has not ended by then is killed. Safe to call twice."""
