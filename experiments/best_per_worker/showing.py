@@ -47,7 +47,7 @@ def _winner(name: str, run: Run) -> list[object]:
 
 
 def _seeds(runs: Sequence[Run]) -> tuple[list[str], list[list[object]]]:
-    header = ["seed", "images", "seconds", "accuracy", f"first evaluation of {_percent(GOAL)}, s"]
+    header = ["seed", "images", "seconds", "accuracy", f"first test at {_percent(GOAL)} or more, s"]
     rows = [[run.seed, f"{run.trial.images:,}", f"{run.trial.seconds:.2f}", *_reached(run)] for run in runs]
     seconds, accuracies = [run.trial.seconds or 0.0 for run in runs], [100 * (run.last or 0.0) for run in runs]
     first = next((at for at, accuracy in mean_accuracy(runs) if accuracy >= GOAL), None)

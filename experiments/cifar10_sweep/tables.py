@@ -172,7 +172,7 @@ def clocks(sweeps: Sweeps, published: dict[int, PublishedGrid]) -> Table:
         clocks = [published_clock(grid, paper) for grid in grids]
         if clock := clocks[0]:
             takes = f"{1000 * clock.step_s:.0f} ms + {1000 * clock.image_s:.2f} ms an image"
-            fitted = [own and agreement_on(own, grid, paper) for own, grid in zip(clocks, grids, strict=True)]
+            fitted = [agreement_on(own, grid, paper) for own, grid in zip(clocks, grids, strict=True) if own]
             orders = [_over_seeds(fitted), _over_seeds([agreement_by_batch(grid, paper) for grid in grids])]
             chosen = [words(winner_on(clock, grids[0], limit)) for limit in _LIMITS]
             rows.append([reference.name, len(grids), takes, *orders, *chosen, words(WINNERS[reference.workers])])

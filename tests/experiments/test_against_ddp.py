@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from experiments.against_ddp.__main__ import main
+from experiments.against_ddp.showing import LEVELS, read_runs
+from experiments.study import Study
 from tests.experiments.commands import redraw, run_small
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "against_ddp"
@@ -44,6 +46,14 @@ def test_the_recorded_curves_agree_where_little_has_been_learnt(tmp_path: Path) 
     assert pairs
     for ours, theirs in pairs:
         assert [loss for _, loss in ours[:3]] == pytest.approx([loss for _, loss in theirs[:3]], rel=0.01)
+
+
+def test_one_engine_seed_stays_above_the_level_at_batch_512(tmp_path: Path) -> None:
+    redraw(main, FOLDER, tmp_path)
+    runs = read_runs(Study(FOLDER, tmp_path, quick=False, executor="local"))["ours-gpu"][1, 512, 0.3]
+    lowest = [round(min(point.loss for point in run.points), 2) for run in runs]
+    assert sorted(lowest) == [1.89, 1.93, 1.96]
+    assert sorted(run.seconds_to(LEVELS["gpu"]) is None for run in runs) == [False, False, True]
 
 
 def test_the_tables_follow_from_the_recorded_result(tmp_path: Path) -> None:

@@ -108,6 +108,12 @@ def test_averaging_grows_linearly_on_cpus_alone(recorded: Path) -> None:
     assert growth(averages(found["2 GPUs, dummy"])) < 0.5
 
 
+def test_a_further_gradient_takes_less_in_training_on_cpus(recorded: Path) -> None:
+    found = series_of(recorded)
+    slopes = [averages(found[f"CPU, {kind}"]) for kind in ("dummy", "training")]
+    assert [1e3 * (one[2] - one[0]) / 6 for one in slopes] == pytest.approx([0.12, 0.09], abs=0.005)
+
+
 def averages(series: Series) -> list[float]:
     """Seconds of averaging on 2, 4 and 8 workers."""
     found = [series.find(SERVER, workers) for workers in (2, 4, 8)]

@@ -41,6 +41,12 @@ def test_the_tables_follow_from_the_recorded_result(tmp_path: Path) -> None:
     assert (tmp_path / "README.md").read_text() == (FOLDER / "README.md").read_text()
 
 
+def test_a_small_share_of_the_data_sheet_is_not_written_as_none_of_it(tmp_path: Path) -> None:
+    text = (redraw(main, FOLDER, tmp_path) / "README.md").read_text()
+    assert "| 0.00 |" not in text
+    assert "| <0.01 |" in text
+
+
 def test_every_question_is_answered_in_the_recorded_result() -> None:
     assert {row["question"] for row in rows_of(FOLDER, "cpu")} == QUESTIONS
     assert {row["question"] for row in rows_of(FOLDER, "gpu")} in (set(), QUESTIONS)
