@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Setting: TypeAlias = tuple[int, float]  # batch size per worker, learning rate
 _PAUSE = timedelta(minutes=1)  # between two attempts: the study was interrupted, and went on later
+PAPERS = ("alexnet-cifar", "cifar10")  # the paper's network, and its data
 _ORDER = ("grid-", "grids-", "uniform-", "area-", "forecast-", "shared-", "several-", "reuse-", "cells-")
 
 
@@ -145,7 +146,8 @@ class Reference:
     def timed(self) -> Reference | None:
         """The seeds of a shared reference whose workers had a GPU each after all, over seconds; None without any."""
         free = {seed: sweep for seed, sweep in self.sources.items() if seed not in self._crowded}
-        return replace(self, sources=free, further=None, over="seconds") if self.shared and free else None
+        wanted = self.shared and self._on_gpus and free
+        return replace(self, sources=free, further=None, over="seconds") if wanted else None
 
     def training_s(self, seed: int) -> float:
         """Seconds that the trials of a seed trained."""
@@ -170,6 +172,8 @@ class Reference:
     def _way(self, seeds: Set[int]) -> str:
         """How the workers of some seeds had their GPUs, or their first weights."""
         if self.shared:
+            if not self._on_gpus:
+                return ""
             free = sorted(seeds - self._crowded)
             if not free:
                 return ", sharing a GPU"
@@ -181,6 +185,11 @@ class Reference:
     @property
     def _seeds(self) -> set[int]:
         return {*self.sources, *(self.further.seeds if self.further else ())}
+
+    @property
+    def _on_gpus(self) -> bool:
+        """Whether workers train on GPUs; those of the small version have cores."""
+        return any(one.resources.get("gpus_per_worker") for sweep in self.sources.values() for one in sweep.trials)
 
     @property
     def _crowded(self) -> set[int]:
@@ -212,6 +221,12 @@ def _images(store: Store, spans: Sequence[AttemptSpan]) -> int:
 
 def _place(name: str) -> tuple[int, str]:
     return next((place for place, start in enumerate(_ORDER) if name.startswith(start)), len(_ORDER)), name
+
+
+def are_of_the_paper(sweeps: Sweeps) -> bool:
+    """Whether they train the paper's network on its data, unlike those of the small version."""
+    trained = {(one.config["model"], one.config["data"]) for sweep in sweeps.values() for one in sweep.trials}
+    return trained == {PAPERS}
 
 
 def references(sweeps: Sweeps) -> list[Reference]:

@@ -241,7 +241,7 @@ def cells(sweeps: Sweeps, published: dict[int, PublishedGrid]) -> Table:
         [words(one), _area(paper.areas.get(one)), *(_cell(grid, one) for grid in grids)]
         for one in (grids[0].trials if grids else ())
     ]
-    return header, [*rows, ["Spearman", "", *(_order(grid, paper) for grid in grids)]]
+    return header, [*rows, ["Spearman", "", *(_order(grid, paper) for grid in grids)]] if rows else []
 
 
 def _area(value: float | None) -> str:

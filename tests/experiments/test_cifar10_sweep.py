@@ -89,7 +89,10 @@ class TestSmallVersion:
     def test_writes_tables_and_figures(self, small: Path) -> None:
         tables = (small / "tables.md").read_text()
         assert "| `reuse-shared` | 8 |" in tables
-        assert {"threshold.svg", "taken.svg", "histogram-1w.svg"} <= set(os.listdir(small / "figures"))
+        assert set(os.listdir(small / "figures")) == {"threshold.svg", "taken.svg", "histogram-1w.svg"}
+        names = [line.removeprefix("## ") for line in tables.splitlines() if line.startswith("## ")]
+        assert names == ["taken", "winners", "regret", "thresholds", "hardware"]  # nothing beside the paper
+        assert "a GPU" not in tables
 
     def test_goes_on_from_what_is_recorded(self, small: Path) -> None:
         before = {name: len(one.spans) for name, one in read_sweeps(study_of(small)).items()}

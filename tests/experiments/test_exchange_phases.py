@@ -50,6 +50,7 @@ def test_the_small_version_measures_dummy_steps_and_training(small: Path) -> Non
         assert "gather" not in reduced.seconds
         assert server.exchange == sum(server.seconds[name] for name in EXCHANGING if name in server.seconds)
     assert {path.name for path in (small / "figures").iterdir()} == {"operations.svg", "methods.svg"}
+    assert "## report" not in (small / "tables.md").read_text()  # it has four workers
 
 
 @pytest.mark.long
