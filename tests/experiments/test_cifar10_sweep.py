@@ -298,6 +298,13 @@ class TestRecordedResult:
         _, orders = tables.agreements(sweeps, published)
         assert [row[4] for row in orders if row[0] == "2, a GPU each"] == ["0.57"]
 
+    def test_panels_have_the_range_of_colours_of_their_own_areas(self, sweeps: Sweeps) -> None:
+        reference = references(sweeps)[-1]
+        drawn = draw_beside(reference, PublishedGrid({(128, 0.4): 1.0, (64, 0.4): 40.0}, frozenset()))
+        ours, paper = (bar.get_ylim() for bar in drawn.axes[2:])
+        assert paper == (1.0, 40.0)
+        assert 1.0 <= ours[0] < ours[1] < 2.0
+
     def test_no_hatch_runs_behind_an_area(self, sweeps: Sweeps) -> None:
         reference = references(sweeps)[3]
         drawn = draw_beside(reference, PublishedGrid({(128, 0.4): 273.0}, frozenset()))

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from experiments.exchange_phases import running
 from experiments.exchange_phases.__main__ import main
-from experiments.exchange_phases.drawing import draw_operations
+from experiments.exchange_phases.drawing import draw_methods, draw_operations
 from experiments.exchange_phases.operations import EXCHANGING, SERVER, Series, all_series
 from experiments.study import Study, copy_recorded
 from tests.experiments.commands import run_small
@@ -151,6 +151,12 @@ def test_every_recorded_place_is_shown(recorded: Path, tmp_path: Path, place: st
         "2 GPUs, training",
         f"{place.replace('-gpus', ' GPUs')}, dummy",
     ]
+
+
+def test_whole_exchanges_have_one_kind_of_axis(recorded: Path) -> None:
+    drawn = draw_methods(list(series_of(recorded).values()))
+    assert len(drawn.axes) == 6
+    assert {axes.get_yscale() for axes in drawn.axes} == {"log"}
 
 
 def test_axes_begin_at_the_first_count_that_has_a_value(recorded: Path) -> None:

@@ -56,6 +56,8 @@ def test_figures_are_named_by_what_they_show() -> None:
     rows = [{**row, "where": where} for where in ("CPU", "GPU") for row in rows_of(FOLDER, where.lower())]
     shifts = draw_realignment([row for row in rows if row["question"] in ("pad", "paper")])
     layers = draw_layers([row for row in rows if row["question"] == "classifier"])
+    joined = [[line.get_linestyle() for line in axes.get_lines()] for axes in shifts.axes]
+    assert joined == [["-", "-", "-"], ["-", "-", "None"]]  # on the GPU F.pad has two of the four sizes
     names = [figure.get_suptitle().partition("\n")[0] for figure in (shifts, layers)]
     assert names == ["Realignment", "Fused fully connected layers"]
     assert [axes.get_yscale() for axes in layers.axes] == ["log", "linear"]
