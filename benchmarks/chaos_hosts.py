@@ -33,6 +33,7 @@ from tests.contracts.databases import PostgresServer, postgres_server
 
 KINDS = ("host", "link", "raylet", "database")
 _HOSTS, _CORES = 3, 2
+_YIELDING = {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1"}  # ranks share the machine's cores
 _TRIAL = TRAINING | {"images": 300_000}  # long enough for all losses to happen while the sweep runs
 _CUT_S = (2.0, 40.0)  # Ray itself gives a host up in between
 _GONE_S = 30.0
@@ -170,6 +171,7 @@ def main() -> int:
     given = parser.parse_args()
     if problem := why_no_network():
         sys.exit(problem)
+    os.environ |= _YIELDING
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # hosts are to be taken down
     chance = random.Random(given.seed)
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other, postgres_server() as server:
