@@ -66,8 +66,9 @@ class Job:
 class JobEvent:
     """An event of a job; `gang_id` and `log` are those of the gang that serves it.
 
-    `elapsed_s` is the time since the job was started. `shared`, of the first and the last event, where ranks share
-    cores or GPUs, with each other or with other sweeps: their times then tell little.
+    `elapsed_s` is the time since the job was started. Only the first and the last event have these two: `shared`, where
+    ranks share cores or GPUs, with each other or with other sweeps, and their times tell little; and `log_at`, how far
+    the log goes in bytes. What lies between is what the ranks have printed for this job.
     """
 
     trial_id: str
@@ -77,6 +78,7 @@ class JobEvent:
     log: str = ""
     elapsed_s: float = field(default=0.0, compare=False)
     shared: bool = False
+    log_at: int | None = field(default=None, compare=False)
 
 
 class Executor(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import queue
 import threading
 import time
@@ -223,7 +224,7 @@ class StreamingExecutor(ABC):
                 if isinstance(event.event, Ended | Failed):
                     last = event
                 elif isinstance(event.event, Ready):
-                    self._events.put(replace(event, shared=seated.shared))
+                    self._events.put(replace(event, shared=seated.shared, log_at=seated.log_at))
                 else:
                     seated.trained |= isinstance(event.event, Started)
                     self._events.put(event)
@@ -231,7 +232,11 @@ class StreamingExecutor(ABC):
             self._leave(seated, job, reusable=False)
             raise
         seated.served += isinstance(last and last.event, Ended)
-        return last
+        if last is None:
+            return None
+        # What comes later counts for the next job: nothing is lost.
+        seated.log_at = _size(last.log)
+        return replace(last, log_at=seated.log_at)
 
     def _seat(self, job: Job) -> _Seated | None:
         """An idle gang of the job's shape, else a new one; None when closing has begun, or the job is stopped."""
@@ -352,11 +357,20 @@ def failed(job: Job, error: Exception) -> Failed:
     return Failed(job.trial_id, str(error))
 
 
+def _size(log: str) -> int:
+    """How far a log goes in bytes; a gang that never came up may have none."""
+    try:
+        return os.path.getsize(log)
+    except OSError:
+        return 0
+
+
 @dataclass(eq=False)
 class _Seated:
     """A gang on its seats; `shared` where its ranks have less than a core, or a GPU, each to themselves.
 
     It has `served` so many jobs to their ends; `trained` whether it has begun to train the one that it was given last.
+    `log_at` is how far its log went at the end of the last one.
     """
 
     gang: GangHandle
@@ -365,3 +379,4 @@ class _Seated:
     ahead: bool = False
     served: int = 0
     trained: bool = False
+    log_at: int = 0

@@ -75,7 +75,6 @@ class GangActor(FarGang):
     def __init__(self, environment: Mapping[str, str]) -> None:
         super().__init__(_lacking_here(environment))
         self._log: Path | None = None  # where another host is to have it
-        self._sent = 0
         self._switch: DeadMansSwitch | None = None
 
     def open(  # type: ignore[override]  # an actor is called by nobody but the driver
@@ -97,18 +96,15 @@ class GangActor(FarGang):
         if far:
             self._switch = DeadMansSwitch(self.close)
 
-    def answer(self) -> bytes:
-        """What the log has got since the last call."""
+    def answer(self, have: int = 0) -> tuple[int, bytes]:
+        """A piece of the log for somebody who has so many bytes of it: where it begins, and the piece."""
         if self._switch:
             self._switch.touch()
-        if self._log is None:
-            return b""
-        with suppress(OSError), self._log.open("rb") as log:
-            log.seek(self._sent)
-            piece = log.read(_PIECE_BYTES)
-            self._sent += len(piece)
-            return piece
-        return b""
+        if self._log:
+            with suppress(OSError), self._log.open("rb") as log:
+                log.seek(have)
+                return have, log.read(_PIECE_BYTES)
+        return have, b""
 
     def close(self) -> None:
         """See `Gang.close`."""

@@ -258,8 +258,8 @@ class GangWatch:
         self.lost: Lost | None = None
         self._log.parent.mkdir(parents=True, exist_ok=True)
         self._log.touch()
-        self._writing = threading.Lock()
-        self._heartbeat = Heartbeat(ray, {address: actor}, self._lose, self._write)
+        self._writing, self._have = threading.Lock(), 0  # bytes of the log
+        self._heartbeat = Heartbeat(ray, {address: actor}, self._lose, self._write, self._ask)
 
     def why(self, error: Exception) -> Lost:
         """Why the gang's actor is gone, which a call of it has found out by this error."""
@@ -269,7 +269,7 @@ class GangWatch:
     def fetch_log(self) -> None:
         """Bring the rest of the log here."""
         with suppress(self._ray.exceptions.RayError):
-            while piece := self._ray.get(self._actor.answer.remote(), timeout=CLOSE_S):
+            while (piece := self._ray.get(self._ask(self._actor), timeout=CLOSE_S))[1]:
                 self._write(piece)
 
     def end(self) -> None:
@@ -280,10 +280,14 @@ class GangWatch:
             with suppress(self._ray.exceptions.RayError):
                 self._ray.get(self._actor.remove_log.remote(), timeout=CLOSE_S)
 
-    def _write(self, piece: bytes) -> None:
-        if piece:
-            with self._writing, self._log.open("ab") as log:
-                log.write(piece)
+    def _ask(self, actor: Any) -> Any:
+        return actor.answer.remote(self._have)
+
+    def _write(self, answer: tuple[int, bytes]) -> None:
+        """Append what is new of a piece: the heartbeat and `fetch_log` may ask for the same."""
+        begin, piece = answer
+        with self._writing, self._log.open("ab") as log:
+            self._have += log.write(piece[self._have - begin :])
 
     def _lose(self, lost: Lost) -> None:
         """Whoever waits for the gang learns of it when its actor is declared dead."""
