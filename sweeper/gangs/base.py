@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from engine.protocol import Event
 from sweeper.gangs.seats import Capacity, Seats, seats_of
+from sweeper.plan.trial import TrialSpec
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,11 @@ class Executor(Protocol):
     def capacity(self) -> Capacity:
         """What may be used. Raises LaunchError where it cannot be found out."""
 
-    def check_hosts(self) -> None:
-        """See that the hosts have what ranks need, before the first job. Raises LaunchError where they do not."""
+    def check_hosts(self, trials: Sequence[TrialSpec]) -> None:
+        """See that the hosts have what the ranks of such trials need, before the first job.
+
+        Raises LaunchError where they do not.
+        """
 
     def start(self, job: Job) -> None:
         """Begin a job, on a gang of its own or an idle one of the same shape."""

@@ -20,6 +20,7 @@ from sweeper.gangs.pool import GangPool
 from sweeper.gangs.processes import end_orphans
 from sweeper.gangs.seat_locks import SeatLocks, TakenSeats
 from sweeper.gangs.seats import Capacity, Seats
+from sweeper.plan.trial import TrialSpec
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ class StreamingExecutor(ABC):
         """Whether a gang has its seats before it is opened; if not, somebody else gives them out while it opens."""
         return True
 
-    def check_hosts(self) -> None:  # noqa: B027 - one host is looked at before its executor is made
+    def check_hosts(self, trials: Sequence[TrialSpec]) -> None:  # noqa: B027 - one host is looked at before
         """See `Executor.check_hosts`."""
 
     def abandon_opening(self) -> None:  # noqa: B027 - most gangs open soon

@@ -9,7 +9,9 @@ only; both may be somebody else's here, for example a notebook's. A driver proce
 - `actor.py`: what runs beside the ranks, in a process of Ray's on each host
 - `heartbeat.py`: how each end of a gang misses the others
 - `set_aside.py`: the hosts that a gang was lost with
+- `host_checks.py`: what is looked at on the hosts before a sweep is recorded, and data brought there
 - `preflight.py`: what must be the same on all hosts
+- `meeting.py`: whether two hosts reach each other by MPI
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from sweeper.gangs.gang import open_gang
 from sweeper.gangs.hosts import Lost, Place, Share
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
 from sweeper.gangs.ray.heartbeat import DeadMansSwitch, Heartbeat, gone
+from sweeper.gangs.ray.meeting import meeting_problem
 from sweeper.gangs.ray.preflight import facts
 
 _HOSTS_OWN = (DATA_VARIABLE, MPIEXEC_VARIABLE)
@@ -35,6 +36,14 @@ def _lacking_here(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name not in _HOSTS_OWN or name not in os.environ}
 
 
+def fetch_data(names: Sequence[str]) -> None:
+    """Have the files of these data sets on this host. Raises DataError."""
+    from engine.data import fetch
+
+    for name in names:
+        fetch(name)
+
+
 class HostActor:
     """Runs one host's share of a gang over several. `environment` is what ranks need of the submitter's.
 
@@ -49,6 +58,14 @@ class HostActor:
     def facts(self) -> dict[str, str]:
         """What this host has of all that ranks need."""
         return facts()
+
+    def fetch_data(self, names: Sequence[str]) -> None:
+        """Have the files of these data sets on this host, fetched by one process of it. Raises DataError."""
+        fetch_data(names)
+
+    def meet(self, job: dict[str, Any], places: Sequence[tuple[str, int]], peers: Sequence[HostActor]) -> str:
+        """What keeps a rank here from meeting one on another host, as `meeting_problem` has it."""
+        return meeting_problem(job_here(job), RayHosts(job, [Place(*place) for place in places], peers))
 
     def start_share(self, job: dict[str, Any], command: str, variables: dict[str, str], address: str) -> None:
         """Start what mpiexec wants to have started here, at this address. Raises LaunchError where it cannot be."""
@@ -95,6 +112,10 @@ class GangActor(FarGang):
         self._gang = open_gang(opened, hosts)
         if far:
             self._switch = DeadMansSwitch(self.close)
+
+    def fetch_data(self, names: Sequence[str]) -> None:
+        """See `HostActor.fetch_data`."""
+        fetch_data(names)
 
     def answer(self, have: int = 0) -> tuple[int, bytes]:
         """A piece of the log for somebody who has so many bytes of it: where it begins, and the piece."""

@@ -27,6 +27,7 @@ from sweeper.gangs.calls.far import READY, Answers, serve
 from sweeper.gangs.hosts import Lost
 from sweeper.gangs.ray.actor import GangActor, HostActor, clear_cause
 from sweeper.gangs.ray.heartbeat import Heartbeat, gone
+from sweeper.gangs.ray.host_checks import check_hosts, fetched
 from sweeper.gangs.ray.set_aside import SetAside
 from sweeper.gangs.seats import Capacity, Seats, seats_of
 
@@ -55,7 +56,7 @@ class Gangs:
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
-        called = (self.capacity, self.facts, self.open, self.run, self.alive, self.stop, self.close)
+        called = (self.capacity, self.check_hosts, self.open, self.run, self.alive, self.stop, self.close)
         self.methods = {method.__name__: method for method in called}
         self._groups: dict[str, Any] = {}
         self._actors: dict[str, Any] = {}
@@ -71,40 +72,24 @@ class Gangs:
         nodes = [node["Resources"] for node in self._set_aside.usable()]
         return Capacity(tuple(Seats(int(node.get("CPU", 0)), int(node.get("GPU", 0))) for node in nodes))
 
-    def facts(self, environment: dict[str, str]) -> Iterator[dict[str, dict[str, str]]]:
-        """What each living node that gangs may use has, by its address.
+    def check_hosts(
+        self, data: list[str], shapes: list[tuple[int, int, int, bool]], environment: dict[str, str]
+    ) -> Iterator[str]:
+        """See `sweeper.gangs.ray.host_checks`, for gangs of these workers, cores and GPUs of each, spread or not."""
 
-        Raises:
-            LaunchError: a node does not answer within `ACTOR_S`.
-        """
-        affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-        nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
-        asked = {}
-        for node in nodes:
-            options = {"num_cpus": 0, "scheduling_strategy": affinity(node["NodeID"], soft=False)}
-            asked[node["NodeManagerAddress"]] = self._ray.remote(HostActor).options(**options).remote(environment)
-        said = {address: actor.facts.remote() for address, actor in asked.items()}
-        try:
-            yield {address: self._fact(address, reference) for address, reference in said.items()}
-        finally:
-            for actor in asked.values():
-                self._ray.kill(actor)
+        def spans() -> bool:
+            seats = self._capacity()
+            return any(len(seats.shares((n, cpus, gpus), spread=spread)) > 1 for n, cpus, gpus, spread in shapes)
 
-    def _fact(self, address: str, reference: Any) -> dict[str, str]:
-        try:
-            return dict(self._ray.get(reference, timeout=ACTOR_S))
-        except self._ray.exceptions.RayError as error:
-            reason = next(iter(str(error).strip().splitlines()[-1:]), type(error).__name__)
-            raise LaunchError(
-                f"host {address} of Ray cannot run Sweeper ({reason})", "install Sweeper there, as on the other hosts"
-            ) from None
+        return check_hosts(self._ray, data, spans, environment)
 
     def open(
-        self, name: str, job: dict[str, Any], need: list[int], environment: dict[str, str], far: bool
+        self, name: str, job: dict[str, Any], need: list[int], environment: dict[str, str], far: bool, data: list[str]
     ) -> Iterator[str]:
         """Start a gang; "waiting" every `ROOM_S` for as long as others have its seats, then "open".
 
-        A gang that is `far` may sit on other hosts than this one: its log is fetched, and it must answer.
+        A gang that is `far` may sit on other hosts than this one: its log is fetched, and it must answer. Each of its
+        hosts first fetches the `data` sets that it lacks, which is told by "fetching".
         """
         try:
             shares, seats = self._seats(job, Seats(*need))
@@ -122,6 +107,9 @@ class Gangs:
             self._peers[name] = [self._actor(HostActor, group, seats, n, environment) for n in range(1, len(seats))]
             addresses = self._addresses(group)
             places = list(zip(addresses, shares, strict=True)) if shares[1:] else []
+            yield from fetched(
+                self._ray, dict(zip(addresses, [self._actors[name], *self._peers[name]], strict=True)), data
+            )
             self._started(name, job, places, addresses[0], far)
             if far:
                 self._watched[name] = GangWatch(self._ray, self._actors[name], addresses[0], job["log"])
