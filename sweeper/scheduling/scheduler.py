@@ -411,7 +411,7 @@ class Scheduler:
                 printed=running.printed,
                 held_since=self._held_since(running),
             )
-            if state in (TrialState.PRUNED, TrialState.CANCELLED):
+            if state is not TrialState.FAILED:
                 shutil.rmtree(checkpoints_folder(trial.id), ignore_errors=True)  # nobody goes on from these
             if settled is Settled.RESTORED:
                 self._tell_kept(trial.id, f"repetition {state.value}" + (f", {reason}" if reason else ""))

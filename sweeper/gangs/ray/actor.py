@@ -17,6 +17,7 @@ from sweeper.gangs.far_gang import FarGang, job_here
 from sweeper.gangs.gang import open_gang
 from sweeper.gangs.hosts import Lost, Place, Share
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
+from sweeper.gangs.ray.checkpoint_files import Checkpoint, checkpoint_in, put_checkpoint, read_files
 from sweeper.gangs.ray.heartbeat import DeadMansSwitch, Heartbeat, gone
 from sweeper.gangs.ray.meeting import meeting_problem
 from sweeper.gangs.ray.preflight import facts
@@ -36,15 +37,30 @@ def _lacking_here(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name not in _HOSTS_OWN or name not in os.environ}
 
 
-def fetch_data(names: Sequence[str]) -> None:
-    """Have the files of these data sets on this host. Raises DataError."""
-    from engine.data import fetch
+class HostFiles:
+    """What a host has and gets besides ranks."""
 
-    for name in names:
-        fetch(name)
+    def fetch_data(self, names: Sequence[str]) -> None:
+        """Have the files of these data sets on this host, fetched by one process of it. Raises DataError."""
+        from engine.data import fetch
+
+        for name in names:
+            fetch(name)
+
+    def checkpoint(self, folder: str) -> Checkpoint:
+        """See `checkpoint_in`."""
+        return checkpoint_in(folder)
+
+    def checkpoint_files(self, folder: str, step: int, names: Sequence[str]) -> dict[str, bytes] | None:
+        """See `read_files`."""
+        return read_files(folder, step, names)
+
+    def put_checkpoint(self, folder: str, checkpoint: Checkpoint, files: dict[str, bytes]) -> None:
+        """See `put_checkpoint`."""
+        put_checkpoint(folder, checkpoint, files)
 
 
-class HostActor:
+class HostActor(HostFiles):
     """Runs one host's share of a gang over several. `environment` is what ranks need of the submitter's.
 
     Where the host was started with a setting of its own, for example its data folder, that one holds.
@@ -58,10 +74,6 @@ class HostActor:
     def facts(self) -> dict[str, str]:
         """What this host has of all that ranks need."""
         return facts()
-
-    def fetch_data(self, names: Sequence[str]) -> None:
-        """Have the files of these data sets on this host, fetched by one process of it. Raises DataError."""
-        fetch_data(names)
 
     def meet(self, job: dict[str, Any], places: Sequence[tuple[str, int]], peers: Sequence[HostActor]) -> str:
         """What keeps a rank here from meeting one on another host, as `meeting_problem` has it."""
@@ -86,7 +98,7 @@ class HostActor:
         return self._share.problem() if self._share else ""
 
 
-class GangActor(FarGang):
+class GangActor(HostFiles, FarGang):
     """Owns one MPI job, on this host or with a share on each of `peers`, which are actors by address."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -112,10 +124,6 @@ class GangActor(FarGang):
         self._gang = open_gang(opened, hosts)
         if far:
             self._switch = DeadMansSwitch(self.close)
-
-    def fetch_data(self, names: Sequence[str]) -> None:
-        """See `HostActor.fetch_data`."""
-        fetch_data(names)
 
     def answer(self, have: int = 0) -> tuple[int, bytes]:
         """A piece of the log for somebody who has so many bytes of it: where it begins, and the piece."""

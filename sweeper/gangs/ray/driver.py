@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from sweeper.errors import LaunchError, LostHostError
 from sweeper.gangs.calls.far import READY, Answers, serve
 from sweeper.gangs.hosts import Lost
 from sweeper.gangs.ray.actor import GangActor, HostActor, clear_cause
+from sweeper.gangs.ray.courier import Courier
 from sweeper.gangs.ray.heartbeat import Heartbeat, gone
 from sweeper.gangs.ray.host_checks import check_hosts, fetched
 from sweeper.gangs.ray.set_aside import SetAside
@@ -174,10 +175,11 @@ class Gangs:
     def run(self, name: str, job: dict[str, Any]) -> Iterator[tuple[str, str, float, str]]:
         """The events of a job, as `GangActor.run` has them. No limit: the far end keeps those of the job."""
         try:
-            for reference in self._actors[name].run.options(num_returns="streaming").remote(job):
-                told = self._ray.get(reference)
-                self._note_loss(told[-1])
-                yield told
+            with self._checkpoints_followed(name, job):
+                for reference in self._actors[name].run.options(num_returns="streaming").remote(job):
+                    told = self._ray.get(reference)
+                    self._note_loss(told[-1])
+                    yield told
         except self._ray.exceptions.RayTaskError as error:
             raise LaunchError(str(error.cause)) from None
         except self._ray.exceptions.RayError as error:
@@ -190,6 +192,13 @@ class Gangs:
         finally:
             if name in self._watched:
                 self._watched[name].fetch_log()
+
+    def _checkpoints_followed(self, name: str, job: dict[str, Any]) -> AbstractContextManager[None]:
+        """Have the checkpoints of a job come here, and go to its hosts first, if it has any and runs elsewhere."""
+        if name not in self._watched or not job["checkpoints"]:
+            return nullcontext()
+        actors = [self._actors[name], *self._peers[name]]
+        return Courier(self._ray, actors, job["checkpoints"], job["workers"]).following()
 
     def _note_loss(self, line: str) -> None:
         """Set a host aside if this event tells of its loss; of the many events few are decoded for it."""
