@@ -5,6 +5,7 @@
 # make test-long long fuzzing, chaos, benchmarks' quick runs, the full matrix of real starts
 # make bench    the benchmarks
 # make try-image the image's steps in a clean Debian tree, and the compose file's services with a sweep on them; as root
+# make try-cluster a Ray cluster of three hosts on this machine, and a shell on the first of them; as root
 # make cuda     the GPU kernels' own checks, on a machine with a GPU
 PYTHON ?= python3
 VENV ?= .venv
@@ -16,7 +17,7 @@ DESCRIPTION := pyproject.toml setup.py constraints.txt
 # Installing builds the operators; this does it again where their sources or torch have changed since.
 OPERATORS := $(BIN)/python -m cuda_ext.build --if-needed
 
-.PHONY: default env demo lint test test-long ci try-image cuda bench clean
+.PHONY: default env demo lint test test-long ci try-image try-cluster cuda bench clean
 .DELETE_ON_ERROR:
 default: lint test
 
@@ -68,6 +69,10 @@ ci: lint test
 # Without a container engine. TRY takes further options, for example TRY='--build-arg TORCH_INDEX='.
 try-image: env
 	$(BIN)/python -m docker.try_image build/try-image $(TRY)
+
+# Hosts are network namespaces. CLUSTER takes options, for example CLUSTER='--hosts 5 --mbit 100'.
+try-cluster: env
+	$(BIN)/python -m tests.cluster $(CLUSTER)
 
 # On a machine with a GPU and nvcc: the kernels' tests, and compute-sanitizer over each.
 cuda: env

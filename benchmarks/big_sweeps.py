@@ -6,12 +6,15 @@ store included. It must not fall as the number of trials grows.
 
 from __future__ import annotations
 
+import heapq
+import random
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 
 from benchmarks.measure import Row, arguments, report, spread, versions
@@ -77,6 +80,61 @@ class SimulatedGangs:
         self._playing = {}
 
 
+class VirtualHosts(SimulatedGangs):
+    """Such hosts in virtual time: a gang sits on one host, or on empty ones if it is larger, or waits for them.
+
+    `idle` counts seconds of empty hosts in all, `wasted` those during which a trial waited that such a host could seat.
+    """
+
+    def __init__(self, hosts: int, cores: int, shapes: Sequence[int]) -> None:
+        super().__init__(hosts, cores)
+        self.now = self.idle = self.wasted = 0.0
+        self._cores, self._free = cores, [cores] * hosts
+        self._to_come = Counter(shapes)  # workers of trials without seats, whether they were started or not
+        self._chance = random.Random(0)
+        self._waiting: list[Job] = []
+        self._due: list[tuple[float, int, Job, list[int]]] = []
+        self._held: dict[str, datetime] = {}
+
+    def start(self, job: Job) -> None:
+        """Begin to wait for seats."""
+        self._waiting.append(job)
+
+    def events(self, timeout_s: float) -> Sequence[JobEvent]:
+        """Seat what fits, and go on to the next end, by no more than `timeout_s`."""
+        self._waiting = [job for job in self._waiting if not self._seat(job)]
+        until = min([self.now + timeout_s, *(due[0] for due in self._due[:1])])
+        empty = self._free.count(self._cores) * (until - self.now)
+        self.idle += empty
+        self.wasted += empty if any(count and workers <= self._cores for workers, count in self._to_come.items()) else 0
+        self.now = until
+        told = []
+        while self._due and self._due[0][0] <= self.now:
+            _, _, job, hosts = heapq.heappop(self._due)
+            for host in hosts:
+                self._free[host] += min(job.workers, self._cores)
+            told += [JobEvent(job.trial_id, job.attempt, event) for event in _story(job)]
+        return told
+
+    def held_since(self, trial_id: str) -> datetime | None:
+        """When it got its seats."""
+        return self._held.get(trial_id)
+
+    def _seat(self, job: Job) -> bool:
+        """On the fullest host that has room."""
+        each, count = min(job.workers, self._cores), -(-job.workers // self._cores)
+        fitting = sorted((free, host) for host, free in enumerate(self._free) if free >= each)[:count]
+        if len(fitting) < count:
+            return False
+        for _, host in fitting:
+            self._free[host] -= each
+        self._to_come[job.workers] -= 1
+        self._held[job.trial_id] = datetime.now(UTC)
+        ends = self.now + self._chance.uniform(20, 120)
+        heapq.heappush(self._due, (ends, len(self._held), job, [host for _, host in fitting]))
+        return True
+
+
 def _story(job: Job) -> Iterator[Event]:
     trial = job.trial_id
     yield Ready(job.workers, [1] * job.workers, ["host"] * job.workers, {})
@@ -86,7 +144,9 @@ def _story(job: Job) -> Iterator[Event]:
     yield Ended(trial, "completed", _POINTS, 64 * _POINTS, _POINTS / 100, {"compute": 1.0})
 
 
-def swept(trials: int, gangs: SimulatedGangs, workers: Sequence[int] = (1,)) -> float:
+def swept(
+    trials: int, gangs: SimulatedGangs, workers: Sequence[int] = (1,), clock: Callable[[], float] = time.monotonic
+) -> float:
     """Seconds that the scheduler takes for a sweep of so many trials on simulated gangs."""
     trial = {"model": "neuron", "data": "step-function", "images": 64 * _POINTS, "points": _POINTS}
     seeds = {"low": 0, "high": trials // len(workers) - 1, "step": 1}
@@ -95,7 +155,7 @@ def swept(trials: int, gangs: SimulatedGangs, workers: Sequence[int] = (1,)) -> 
         sweep_id = store.sweeps.add(spec, plan(spec))
         begun = time.perf_counter()
         with silent().view(store, store.sweeps.find(sweep_id)) as observer:
-            Scheduler(store, gangs, observer).run(sweep_id)
+            Scheduler(store, gangs, observer, clock).run(sweep_id)
         return time.perf_counter() - begun
 
 
@@ -128,10 +188,20 @@ def decisions(hosts: int, trials: int) -> Iterator[Row]:
     yield Row(f"{name.removesuffix('median')}99th percentile", slow, "ms", "", None, None, len(gaps), 0.0, {})
 
 
+def wasted(hosts: int, trials: int) -> Row:
+    """The share of all hosts' time in which they were empty while a trial waited that they could seat."""
+    workers, cores = (1, 2, 4, 8), 4
+    gangs = VirtualHosts(hosts, cores, workers * (trials // len(workers)))
+    swept(trials, gangs, workers, clock=lambda: gangs.now)
+    name = f"empty hosts while a trial waits that fits them, of {hosts:,} hosts' time"
+    return Row(name, 100 * gangs.wasted / (hosts * gangs.now), "%", "", None, None, 1, 0.0, versions("sqlalchemy"))
+
+
 def rows(quick: bool) -> Iterator[Row]:
     """All that is measured."""
     yield from rates((64, 256) if quick else (1_000, 10_000), 1 if quick else 2)
     yield from decisions(100 if quick else 1_000, 200 if quick else 4_000)
+    yield wasted(20 if quick else 1_000, 200 if quick else 10_000)
 
 
 def main() -> None:

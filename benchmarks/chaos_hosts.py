@@ -33,6 +33,7 @@ from tests.contracts.databases import PostgresServer, postgres_server
 
 KINDS = ("host", "link", "raylet", "database")
 _HOSTS, _CORES = 3, 2
+_TRIAL = TRAINING | {"images": 300_000}  # long enough for all losses to happen while the sweep runs
 _CUT_S = (2.0, 40.0)  # Ray itself gives a host up in between
 _GONE_S = 30.0
 _OF_GANGS = ("engine.worker", "mpiexec", "hydra_pmi_proxy", "GangActor", "HostActor")
@@ -139,7 +140,7 @@ class Watched:
 def _spec(trials: int) -> dict[str, Any]:
     return {
         "name": "chaos",
-        "trial": TRAINING,
+        "trial": _TRIAL,
         "space": {"workers": [1, _CORES + 1], "seed": list(range(trials // 2))},
         "objective": {"over": "images"},
     }

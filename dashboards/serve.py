@@ -12,8 +12,8 @@ from types import FrameType
 import click
 
 from sweeper.errors import UsageError
-from sweeper.gangs import EXECUTORS
-from sweeper.options import store_option
+from sweeper.gangs import EXECUTORS, Growth
+from sweeper.options import autoscale_option, store_option
 from sweeper.streams import losses_ignored
 
 _GRACE_S = 3  # for answers that are on their way when the server ends
@@ -61,6 +61,7 @@ _GRACE_S = 3  # for answers that are on their way when the server ends
 @click.option(
     "--ray-address", metavar="ADDRESS", help="Join this Ray cluster instead of starting a private Ray for each sweep."
 )
+@autoscale_option
 @click.option(
     "--oversubscribe",
     is_flag=True,
@@ -77,6 +78,7 @@ def serve(
     look_only: bool,
     executor: str,
     ray_address: str | None,
+    autoscale: Growth | None,
     oversubscribe: bool,
     store_url: str,
 ) -> None:
@@ -93,8 +95,10 @@ def serve(
 
     if ray_address and executor != "ray":
         raise click.UsageError("--ray-address goes with --executor ray only")
+    if autoscale and not ray_address:
+        raise click.UsageError("--autoscale goes with --ray-address only")
     settings = settings_for(host, names, read_tokens(token_file), secure=behind_proxy)
-    policy = Policy(executor, ray_address, oversubscribe, allow_commands)
+    policy = Policy(executor, ray_address, oversubscribe, allow_commands, str(autoscale) if autoscale else None)
     opened = read_store if look_only else open_store
     with losses_ignored(), closing(_listen(host, port)) as listener, closing(opened(store_url)) as store:
         runner = None if look_only else Runner(store, store_url, policy)

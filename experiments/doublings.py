@@ -14,8 +14,10 @@ from dashboards.figures.drawing.lines import group_colour
 _DECADE = 10.0
 
 
-def draw_line(axes: Axes, place: int, at: Sequence[float], values: Sequence[float], label: str) -> None:
-    """The line at a place of the legend, which says its colour and marker."""
+def draw_line(
+    axes: Axes, place: int, at: Sequence[float], values: Sequence[float], label: str, *, joined: bool = True
+) -> None:
+    """The line at a place of the legend, which says its colour and marker; markers alone unless `joined`."""
     axes.plot(
         at,
         values,
@@ -23,6 +25,7 @@ def draw_line(axes: Axes, place: int, at: Sequence[float], values: Sequence[floa
         marker=style.GROUP_MARKERS[place % len(style.GROUP_MARKERS)],
         markersize=5.5,
         linewidth=1.9,
+        linestyle="-" if joined else "none",
         label=label,
     )
 

@@ -2,7 +2,7 @@
 
 python -m experiments.NAME                     # run what is missing, then write tables and figures
 python -m experiments.NAME --redraw            # tables and figures alone, from the recorded result
-python -m experiments.NAME --quick --into DIR  # a small version on CPUs, in seconds
+python -m experiments.NAME --quick --into DIR  # a small version on CPUs, in less than a minute
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ class Study:
         self.folder, self.into = folder, into or folder
         self.quick, self.executor, self._only = quick, executor, only
         self._tables: dict[str, str] = {}
+        self._empty: set[str] = set()  # tables without rows
+        self._figures: list[str] = []
 
     def wants(self, part: str) -> bool:
         """Whether a part of the study is to be run; all are where none is named."""
@@ -165,24 +167,35 @@ class Study:
         """A table for the README."""
         lines = [header, ["---"] * len(header), *rows]
         self._tables[name] = "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines)
+        if not rows:
+            self._empty.add(name)
 
     def figure(self, name: str, figure: Figure) -> None:
         """Write a figure as `figures/NAME.svg`."""
         from dashboards.figures.drawing.figure_file import write_figure
 
         write_figure(figure, self.into / "figures" / f"{name}.svg")
+        self._figures.append(f"{name}.svg")
 
-    def write_tables(self) -> None:
-        """Put the tables where they belong; places of tables that were not made stay as they are.
+    def write_tables(self) -> list[str]:
+        """Put the tables where they belong, and return lines that say where they and the figures are.
+
+        Places of tables that were not made stay as they are. `tables.md` leaves out those without rows.
 
         Raises:
             UsageError: the README has no place for one of them.
         """
-        readme = self.into / "README.md"
-        if not readme.exists():
-            text = "\n".join(f"## {name}\n\n{table}" for name, table in self._tables.items())
-            _write(self.into / "tables.md", text.encode())
-            return
+        place, names = self.into / "README.md", list(self._tables)
+        if place.exists():
+            self._fill(place)
+        else:
+            place, names = self.into / "tables.md", [name for name in names if name not in self._empty]
+            text = "\n".join(f"## {name}\n\n{self._tables[name]}" for name in names)
+            _write(place, text.encode())
+        written = {place: names, self.into / "figures": self._figures}
+        return [f"Wrote {where}: {', '.join(made)}" for where, made in written.items() if made]
+
+    def _fill(self, readme: Path) -> None:
         text = readme.read_text()
         places = {match[1] for match in _TABLE.findall(text)}
         if missing := sorted(self._tables.keys() - places):
@@ -213,7 +226,7 @@ def study_command(
 
     @click.command(help=f"Run the study {Path(file).parent.name}, then write its tables and figures.")
     @click.option("--redraw", is_flag=True, help="Run nothing: tables and figures from the recorded result.")
-    @click.option("--quick", is_flag=True, help="A small version on CPUs, in seconds; needs --into.")
+    @click.option("--quick", is_flag=True, help="A small version on CPUs, in less than a minute; needs --into.")
     @click.option("--into", type=click.Path(path_type=Path), help="A folder for the results, instead of the study's.")
     @click.option("--only", multiple=True, type=click.Choice(parts), help="Run this part only; may be repeated.")
     @click.option(
@@ -230,8 +243,10 @@ def study_command(
                 finally:  # an interrupt too: the next run goes on from what is recorded
                     study.pack()
             show(study)
-            study.write_tables()
+            written = study.write_tables()
             study.tidy()
+            for line in written:
+                click.echo(line)
         except SweeperError as error:
             raise click.ClickException(str(error)) from None
 

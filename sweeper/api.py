@@ -32,6 +32,7 @@ from sweeper.store.store import DEFAULT_URL
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sweeper.gangs import Growth
     from sweeper.spec import SweepSpec
 
 FIGURES = "sweeper.figures"  # the group of entry points that draw figures; each is called with a store and a sweep
@@ -340,6 +341,7 @@ def run(
     store: str | Path | None = None,
     executor: str = "ray",
     ray_address: str | None = None,
+    autoscale: str | None = None,
     oversubscribe: bool = False,
     wait_for_seats: bool = False,
     again: bool = False,
@@ -355,6 +357,7 @@ def run(
         executor: "ray", a private Ray unless `ray_address` names a cluster; "local", which needs no Ray; or "slurm",
             in the SLURM allocation that this process belongs to.
         ray_address: HOST:PORT of a Ray cluster.
+        autoscale: how far the cluster's autoscaler may take it, as HOSTSxCPUS or HOSTSxCPUSxGPUS, such as "8x16x4".
         oversubscribe: let ranks share cores or GPUs where there are too few, or others hold them; such trials are
             marked.
         wait_for_seats: with `oversubscribe`, wait for cores and GPUs that others hold.
@@ -374,6 +377,7 @@ def run(
         raise UsageError(f"executor: {executor!r} is not known", f"use one of {', '.join(EXECUTORS)}")
     if ray_address and executor != "ray":
         raise UsageError(f"ray_address: goes with executor ray only, and executor is {executor}", "leave one of them")
+    growth = _growth(autoscale, ray_address)
     if isinstance(spec, str | Path):
         parsed = load_spec(Path(spec))
     else:
@@ -381,7 +385,12 @@ def run(
     if wait_for_seats and not oversubscribe:
         raise UsageError("wait_for_seats: goes with oversubscribe only", "leave it out; without both, a run waits")
     execution = Execution(
-        executor, ray_address, finish_running=False, oversubscribe=oversubscribe, wait_for_seats=wait_for_seats
+        executor,
+        ray_address,
+        finish_running=False,
+        oversubscribe=oversubscribe,
+        wait_for_seats=wait_for_seats,
+        growth=growth,
     )
     prepared = prepare_sweep(parsed, execution)
     opened = open_store(_url(store))
@@ -392,6 +401,21 @@ def run(
     except BaseException:  # an interrupt too
         opened.close()
         raise
+
+
+def _growth(autoscale: str | None, ray_address: str | None) -> Growth | None:
+    from sweeper.gangs import Growth
+
+    if autoscale is None:
+        return None
+    if not ray_address:
+        raise UsageError("autoscale: goes with ray_address only", "leave it out, or name the cluster")
+    try:
+        return Growth.parse(autoscale)
+    except (ValueError, TypeError):
+        raise UsageError(
+            f"autoscale: {autoscale!r} is no size of a cluster", "write 8x16, or 8x16x4 with GPUs"
+        ) from None
 
 
 def _as_png(figure: Figure) -> bytes:

@@ -89,6 +89,10 @@ class LostHostError(LaunchError):
         return LostHostError, (self.message, self.host)
 
 
+class LostRayError(LaunchError):
+    """Ray has died: no gang can be started any more, whatever it is."""
+
+
 class LogFormatError(SweeperError):
     """A log in which no loss curve can be found."""
 

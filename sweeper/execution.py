@@ -16,7 +16,7 @@ from engine.data import fetch
 from engine.factories import check_factory
 from engine.operators import check_operators, needs_operators
 from sweeper.errors import NotFoundError, RepeatedError, SpecError, StoreError
-from sweeper.gangs import make_executor
+from sweeper.gangs import Growth, make_executor
 from sweeper.gangs.launcher import find_launcher
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.processes import kill_gangs
@@ -42,7 +42,7 @@ class Execution:
     """How trials are to run: by which executor, on whose Ray, and what an interrupt does.
 
     With `oversubscribe` ranks share cores and GPUs where the machine has too few, and where other sweeps hold them,
-    unless these are to be waited for (`wait_for_seats`).
+    unless these are to be waited for (`wait_for_seats`). A Ray cluster may have a `growth` still before it.
     """
 
     executor: str
@@ -50,6 +50,7 @@ class Execution:
     finish_running: bool
     oversubscribe: bool
     wait_for_seats: bool = False
+    growth: Growth | None = None
 
     @property
     def shares_with_others(self) -> bool:
@@ -287,7 +288,7 @@ def execute(
         audience.say(f"joining Ray at {address}" if address else "starting Ray")
     with (
         Interrupts() as interrupts,
-        closing(make_executor(name, address, share=execution.shares_with_others)) as executor,
+        closing(make_executor(name, address, share=execution.shares_with_others, growth=execution.growth)) as executor,
     ):
         check_seating(trials, executor.capacity(), oversubscribe=execution.oversubscribe)
         executor.check_hosts(trials)

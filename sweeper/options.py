@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from sweeper.answers.numbers import finite
+from sweeper.gangs.seats import Growth
 from sweeper.spec import OVER
 from sweeper.store.store import DEFAULT_URL
 from sweeper.streams import json_text
@@ -83,6 +84,24 @@ def threshold_option(function: Function) -> Function:
         metavar="LOSS",
         help="Qualifying minimum loss; default: the sweep's own.",
     )(function)
+
+
+def autoscale_option(function: Function) -> Function:
+    """`--autoscale HOSTSxCPUS[xGPUS]`: how far Ray's autoscaler may take the cluster."""
+    return click.option(
+        "--autoscale",
+        callback=_growth,
+        metavar="HOSTSxCPUS[xGPUS]",
+        help="How far Ray's autoscaler may take the cluster: to so many hosts of this size. Trials wait for hosts that "
+        "are still to come.",
+    )(function)
+
+
+def _growth(_ctx: click.Context, _option: click.Parameter, value: str | None) -> Growth | None:
+    try:
+        return Growth.parse(value) if value is not None else None
+    except (ValueError, TypeError):
+        raise click.BadParameter(f"{value!r} is no size of a cluster; write 8x16, or 8x16x4 with GPUs") from None
 
 
 def _finite_or_none(_ctx: click.Context, _option: click.Parameter, value: float | None) -> float | None:

@@ -33,7 +33,8 @@ PAGES = ("laptop", "gpu-box", "ray-cluster", "containers")
 TEXTS = {page: (ROOT / "docs" / f"{page}.md").read_text() for page in PAGES}
 PARTS = ("What to know", "What goes wrong")
 # What a command may begin with besides `sweeper`.
-TOOLS = {"openssl", "chmod", "mkdir", "for", "export", "docker", "docker/ray_node.sh", "kubectl", "tr"}
+TOOLS = {"openssl", "chmod", "mkdir", "for", "export", "docker", "docker/ray_node.sh", "kubectl", "tr", "sudo"}
+TOOLS |= {"unplug", "kill_host", "exit"}  # of the shell of `make try-cluster`
 
 TOO_MANY = ["--set", "space.workers=[512]", "--set", "trial.images=100000"]
 

@@ -15,17 +15,24 @@ if TYPE_CHECKING:
     from experiments.against_ddp.showing import Run, Runs
 
 _PANEL = 3.6  # inches
+_HEADROOM = 1.08  # above the highest first loss; spikes beyond it are cut off
 
 
 @style.drawing()
 def draw_curves(place: str, ours: Runs, rivals: Mapping[str, Runs], level: float) -> Figure:
-    """Loss against seconds, which are logarithmic, of the first seed; the dashed line is the loss that is timed."""
-    settings = sorted(ours)
-    width = _PANEL * len(settings) + 0.6
-    figure = style.new_figure(width, 4.3)
-    axes_of = figure.subplots(1, len(settings), sharey=True, squeeze=False).ravel().tolist()
-    named = {"the engine": ours, **rivals}
-    for axes, setting in zip(axes_of, settings, strict=True):
+    """Loss against seconds, which are logarithmic, of the first seed; the dashed line is the loss that is timed.
+
+    Losses go up to where the curves begin: a single spike above is cut off, or it would flatten all of them.
+    """
+    settings, named = sorted(ours), {"the engine": ours, **rivals}
+    columns = 3 if len(settings) % 3 == 0 else min(2, len(settings))
+    rows = -(-len(settings) // columns)
+    width = _PANEL * columns + 0.6
+    figure = style.new_figure(width, 2.9 * rows + 1.4)
+    axes_of = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel().tolist()
+    for unused in axes_of[len(settings) :]:
+        unused.remove()
+    for axes, setting in zip(axes_of, settings, strict=False):
         workers, batch, rate = setting
         for place_of, (name, runs) in enumerate(named.items()):
             if runs.get(setting):
@@ -36,10 +43,16 @@ def draw_curves(place: str, ours: Runs, rivals: Mapping[str, Runs], level: float
         axes.set_title(f"{workers} x batch {batch}, rate {rate:g}")
         axes.set(xlabel="training time, s")
         axes.grid()
-    axes_of[0].set_ylabel("loss")
-    handles = {label: line for axes in axes_of for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    drawn = axes_of[: len(settings)]
+    top = _HEADROOM * max(line.get_ydata()[0] for axes in drawn for line in axes.get_lines()[:-1])
+    for axes in drawn[::columns]:
+        axes.set(ylabel="loss")
+    drawn[0].set_ylim(top=top)
+    spikes = any(max(line.get_ydata()) > top for axes in drawn for line in axes.get_lines())
+    handles = {label: line for axes in drawn for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     figure.legend(list(handles.values()), list(handles), loc="outside lower left", ncols=3, handlelength=3)
-    title(figure, f"The engine beside DDP: {place}", "same weights, images and order; one seed", width)
+    words = "same weights, images and order; one seed" + ("; spikes are cut off" if spikes else "")
+    title(figure, f"The engine beside DDP: {place}", words, width)
     return figure
 
 

@@ -62,7 +62,7 @@ def read_runs(study: Study) -> dict[str, dict[Setting, list[Run]]]:
 def _beside(place: str, ours: Runs, found: Mapping[str, Runs]) -> tuple[list[str], list[list[object]]]:
     level = LEVELS[place]
     header = ["workers", "batch/rate", "trained by", "runs", "images/s", "area, loss x s", f"seconds to loss {level:g}"]
-    header += ["last loss", "ours is faster by"]
+    header += ["last loss", "the engine's images/s over the rival's"]
     rows: list[list[object]] = []
     for setting in sorted(ours):
         rows.append(_row(setting, "the engine", ours[setting], level, None))

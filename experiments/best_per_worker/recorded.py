@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from experiments.study import Study
+from sweeper.plan.trial import TrialState
 from sweeper.ranking.cost import SECONDS_PER_HOUR
+from sweeper.ranking.curve import LossPoint
 from sweeper.store import EvaluationRecord, TrialRecord
 
 GOAL = 0.818  # the paper's accuracy with one worker
@@ -16,9 +18,13 @@ PUBLISHED = {1: (0.818, 260.0), 2: (0.7715, 138.44), 4: (0.71, 84.2)}
 
 @dataclass(frozen=True)
 class Run:
-    """A trial and its evaluations, in the order of its steps; `price` is dollars for an hour of a worker."""
+    """A trial, with its loss points and evaluations in the order of its steps.
+
+    `price` is dollars for an hour of a worker.
+    """
 
     trial: TrialRecord
+    points: Sequence[LossPoint]
     evaluations: Sequence[EvaluationRecord]
     price: float | None
 
@@ -26,6 +32,23 @@ class Run:
     def seed(self) -> int:
         """The seed that it was trained with."""
         return int(self.trial.config["seed"])
+
+    @property
+    def words(self) -> str:
+        """Workers and setting, as in "2 workers, 128/0.5"."""
+        count, setting = self.trial.workers, self.trial.parameters
+        return f"{count} worker{'' if count == 1 else 's'}, {setting['batch_size']}/{setting['learning_rate']:g}"
+
+    @property
+    def what(self) -> str:
+        """The network and its data."""
+        return f"{self.trial.config['model']} on {self.trial.config['data']}"
+
+    @property
+    def end(self) -> str:
+        """How it ended, with the step unless that is the last one."""
+        state = self.trial.state
+        return str(state) if state is TrialState.COMPLETED else f"{state} at step {self.trial.steps or 0:,}"
 
     @property
     def dollars(self) -> float | None:
@@ -56,7 +79,10 @@ def read_runs(study: Study) -> dict[str, list[Run]]:
         for sweep in store.sweeps.all():
             evaluations = store.attempts.evaluations_by_trial(sweep.id)
             trials = [trial for trial in store.trials.of(sweep.id) if trial.state.ended]
-            found[sweep.name] = [Run(trial, evaluations.get(trial.id, ()), sweep.spec.rate) for trial in trials]
+            found[sweep.name] = [
+                Run(trial, store.attempts.points(trial.id), evaluations.get(trial.id, ()), sweep.spec.rate)
+                for trial in trials
+            ]
         return found
 
 

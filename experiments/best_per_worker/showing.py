@@ -41,13 +41,12 @@ def _winner(name: str, run: Run) -> list[object]:
     whose = {"published": "the paper", "ours": "our grid"}[name]
     highest = run.best and f"{_percent(run.best.accuracy)} at {run.best.seconds:.1f} s"
     shared = "yes" if trial.oversubscribed else "no"
-    end = trial.state.value if trial.state.value == "completed" else f"{trial.state.value} at step {trial.steps:,}"
-    row = [whose, trial.workers, setting, shared, end, area, f"{seconds:.2f}", cost]
+    row = [whose, trial.workers, setting, shared, run.end, area, f"{seconds:.2f}", cost]
     return [*row, _percent(run.last), highest or "–", paper]
 
 
 def _seeds(runs: Sequence[Run]) -> tuple[list[str], list[list[object]]]:
-    header = ["seed", "images", "seconds", "accuracy", f"first evaluation of {_percent(GOAL)}, s"]
+    header = ["seed", "images", "seconds", "accuracy", f"first test at {_percent(GOAL)} or more, s"]
     rows = [[run.seed, f"{run.trial.images:,}", f"{run.trial.seconds:.2f}", *_reached(run)] for run in runs]
     seconds, accuracies = [run.trial.seconds or 0.0 for run in runs], [100 * (run.last or 0.0) for run in runs]
     first = next((at for at, accuracy in mean_accuracy(runs) if accuracy >= GOAL), None)
@@ -69,12 +68,10 @@ def _percent(accuracy: float | None) -> str:
 
 
 def _draw(study: Study, runs: dict[str, list[Run]]) -> None:
-    from dashboards.plot import draw_figure
-    from experiments.best_per_worker.drawing import draw_accuracies
+    from experiments.best_per_worker.drawing import draw_accuracies, draw_published_accuracy, draw_published_loss
 
-    if any(run.evaluations for run in runs.get("published", ())):
-        with study.reading() as store:
-            for kind, figure in (("loss", "curves"), ("accuracy", "accuracy")):
-                drawn = draw_figure(store, "published", figure, over="seconds", oversubscribed=True)
-                study.figure(f"published-{kind}", drawn)
+    published = [run for run in runs.get("published", ()) if run.evaluations]
+    if published:
+        study.figure("published-loss", draw_published_loss(published))
+        study.figure("published-accuracy", draw_published_accuracy(published))
     study.figure("accuracy-over-time", draw_accuracies(runs))

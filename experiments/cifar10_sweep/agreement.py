@@ -18,8 +18,8 @@ _FEWEST = 4  # cells of a batch size whose order says something
 class Agreement:
     """Spearman's rank correlation of the areas of the `common` cells, None where they are too few.
 
-    `within` compares cells of equal batch size alone, whose steps take equally long, so that it does not matter whether
-    areas are over seconds or over images: the mean over the batch sizes, by their numbers of cells.
+    `within` compares cells of equal batch size alone: the mean over the batch sizes, weighted by their numbers of
+    cells. The axis hardly matters there, because steps of one batch size take about equally long.
     """
 
     common: int

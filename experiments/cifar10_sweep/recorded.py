@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -12,7 +12,7 @@ from experiments.cifar10_sweep.running import COUNTS, SEEDS
 from experiments.study import Study
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate, rank
-from sweeper.store import SweepRecord, TrialRecord
+from sweeper.store import Store, SweepRecord, TrialRecord
 from sweeper.store.records import AttemptSpan, GangRecord
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Setting: TypeAlias = tuple[int, float]  # batch size per worker, learning rate
 _PAUSE = timedelta(minutes=1)  # between two attempts: the study was interrupted, and went on later
+PAPERS = ("alexnet-cifar", "cifar10")  # the paper's network, and its data
+_ORDER = ("grid-", "grids-", "uniform-", "area-", "forecast-", "shared-", "several-", "reuse-", "cells-")
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,13 @@ class Grid:
 
 @dataclass(frozen=True)
 class RecordedSweep:
-    """A sweep that ran to its end, with its trials and the time of their attempts."""
+    """A sweep that ran to its end, with its trials, the time of their attempts, and the `images` that all trained."""
 
     record: SweepRecord
     trials: Sequence[TrialRecord]
     spans: Sequence[AttemptSpan]
     gangs: Sequence[GangRecord]
+    images: int
 
     @cached_property
     def counts(self) -> list[int]:
@@ -95,6 +98,14 @@ class RecordedSweep:
         )
 
     @property
+    def trained_share(self) -> float:
+        """Images that were trained, of those that all trials would train to their ends.
+
+        Trials that diverge end early, so a sweep without pruning may be below 1.
+        """
+        return self.images / sum(int(trial.config["images"]) for trial in self.trials)
+
+    @property
     def machine_s(self) -> float:
         """Seconds from the first attempt's start to the last one's end, without pauses of more than a minute."""
         took, end = timedelta(), None
@@ -115,7 +126,8 @@ class Reference:
     """The unpruned grids of a worker count: the sweep that has them by seed.
 
     `shared` where the workers might share a GPU, and are ranked over images; `uniform` where weights began within
-    ±0.05, as in report 7. The sweep `further` has some settings with more seeds.
+    ±0.05, as in report 7. The sweep `further` has some settings with more seeds. Areas are over the sweeps' own axis
+    unless `over` names another.
     """
 
     workers: int
@@ -123,11 +135,19 @@ class Reference:
     sources: Mapping[int, RecordedSweep]
     further: RecordedSweep | None = None
     uniform: bool = False
+    over: str | None = None
 
     def grid(self, seed: int | None = None, over: str | None = None) -> Grid:
-        """The grid of a seed, by default the lowest one, over the sweep's own axis unless another is given."""
+        """The grid of a seed, by default the lowest one, over the reference's axis unless another is given."""
         which = min(self.sources) if seed is None else seed
-        return self.sources[which].grid(self.workers, which, over)
+        return self.sources[which].grid(self.workers, which, over or self.over)
+
+    @property
+    def timed(self) -> Reference | None:
+        """The seeds of a shared reference whose workers had a GPU each after all, over seconds; None without any."""
+        free = {seed: sweep for seed, sweep in self.sources.items() if seed not in self._crowded}
+        wanted = self.shared and self._on_gpus and free
+        return replace(self, sources=free, further=None, over="seconds") if wanted else None
 
     def training_s(self, seed: int) -> float:
         """Seconds that the trials of a seed trained."""
@@ -137,47 +157,86 @@ class Reference:
     @property
     def name(self) -> str:
         """What tables call it."""
-        return f"{self.workers}{self._way}"
+        return f"{self.workers}{self._way(self._seeds)}"
 
     @property
     def words(self) -> str:
-        """The same in a sentence."""
-        return f"{self.workers} worker{'' if self.workers == 1 else 's'}{self._way}"
+        """The grid of its lowest seed, in a sentence."""
+        return f"{self.workers} worker{'' if self.workers == 1 else 's'}{self._way(set(sorted(self._seeds)[:1]))}"
 
     @property
     def file_name(self) -> str:
         """The same as a part of a file's name."""
         return f"{self.workers}w{'-shared' if self.shared else ''}{'-uniform' if self.uniform else ''}"
 
-    @property
-    def _way(self) -> str:
+    def _way(self, seeds: Set[int]) -> str:
+        """How the workers of some seeds had their GPUs, or their first weights."""
         if self.shared:
-            return ", sharing a GPU" if self._is_crowded else ", a GPU each"
+            if not self._on_gpus:
+                return ""
+            free = sorted(seeds - self._crowded)
+            if not free:
+                return ", sharing a GPU"
+            return ", a GPU each" + (f" with seed {', '.join(map(str, free))}" if seeds & self._crowded else "")
         if self.workers > 1:
             return ", a GPU each, timed"
         return ", weights in ±0.05" if self.uniform else ""
 
     @property
-    def _is_crowded(self) -> bool:
-        """Whether workers did share: on a machine with several GPUs, few have to."""
-        return any(trial.oversubscribed for sweep in self.sources.values() for trial in sweep.trials)
+    def _seeds(self) -> set[int]:
+        return {*self.sources, *(self.further.seeds if self.further else ())}
+
+    @property
+    def _on_gpus(self) -> bool:
+        """Whether workers train on GPUs; those of the small version have cores."""
+        return any(one.resources.get("gpus_per_worker") for sweep in self.sources.values() for one in sweep.trials)
+
+    @property
+    def _crowded(self) -> set[int]:
+        """The seeds whose workers did share a GPU: on a machine with several, few have to."""
+        sweeps = [*self.sources.values(), *([self.further] if self.further else ())]
+        trials = [one for sweep in sweeps for one in sweep.trials if one.workers == self.workers]
+        return {seed_of(one) for one in trials if one.oversubscribed}
 
 
 def read_sweeps(study: Study) -> dict[str, RecordedSweep]:
-    """The sweeps of the study's store that ran to their ends, by name, in the order in which they were made."""
+    """The sweeps of the study's store that ran to their ends, by name: references before what is compared with them."""
     with study.reading() as store:
-        return {
-            one.name: RecordedSweep(
-                one, store.trials.of(one.id), store.attempts.spans(one.id), store.attempts.gangs(one.id)
-            )
-            for one in sorted(store.sweeps.all(), key=lambda one: one.created_at)
-            if one.ended == one.total
-        }
+        whole = [one for one in store.sweeps.all() if one.ended == one.total]
+        return {one.name: _read(store, one) for one in sorted(whole, key=lambda one: _place(one.name))}
+
+
+def _read(store: Store, record: SweepRecord) -> RecordedSweep:
+    trials, spans = store.trials.of(record.id), store.attempts.spans(record.id)
+    return RecordedSweep(record, trials, spans, store.attempts.gangs(record.id), _images(store, spans))
+
+
+def _images(store: Store, spans: Sequence[AttemptSpan]) -> int:
+    """Images that all attempts with a gang trained; those without took another trial's curve."""
+    trained = {(span.trial_id, span.number) for span in spans}
+    points = store.attempts.curves(list({span.trial_id for span in spans}), all_attempts=True)
+    last = {(trial, attempt): images for trial, attempt, _, images, *_ in points}
+    return sum(images or 0 for key, images in last.items() if key in trained)
+
+
+def _place(name: str) -> tuple[int, str]:
+    return next((place for place, start in enumerate(_ORDER) if name.startswith(start)), len(_ORDER)), name
+
+
+def are_of_the_paper(sweeps: Sweeps) -> bool:
+    """Whether they train the paper's network on its data, unlike those of the small version."""
+    trained = {(one.config["model"], one.config["data"]) for sweep in sweeps.values() for one in sweep.trials}
+    return trained == {PAPERS}
 
 
 def references(sweeps: Sweeps) -> list[Reference]:
     """All that are recorded: one worker first, each count that might share a GPU before the one that had several."""
     return list(_references(sweeps))
+
+
+def on_all_axes(sweeps: Sweeps) -> list[Reference]:
+    """The same, with a second one over seconds where workers that might share a GPU had one each."""
+    return [one for known in references(sweeps) for one in (known, known.timed) if one]
 
 
 def _references(sweeps: Sweeps) -> Iterator[Reference]:

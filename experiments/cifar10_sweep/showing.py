@@ -8,13 +8,16 @@ import click
 
 from experiments.cifar10_sweep import tables
 from experiments.cifar10_sweep.published import PLACE, PublishedGrid, published_grids
-from experiments.cifar10_sweep.recorded import Sweeps, read_sweeps, references
+from experiments.cifar10_sweep.recorded import Sweeps, are_of_the_paper, read_sweeps, references
 from experiments.study import Study
 from sweeper.store.records import AttemptRecord
 
 
 def show(study: Study) -> None:
-    """Make all of them; those that need the published areas stay as they are on a machine without these."""
+    """Make all of them; those that need the published areas stay as they are on a machine without these.
+
+    The small version trains another network on other data, so nothing of it is compared with the paper's areas.
+    """
     sweeps, published = read_sweeps(study), published_grids()
     for name, made in {
         "taken": tables.taken(sweeps),
@@ -26,6 +29,8 @@ def show(study: Study) -> None:
         study.table(name, *made)
     if not published:
         click.echo(f"$SWEEPER_DATA/{PLACE} not found; tables and figures that compare with the paper stay unchanged.")
+    elif not are_of_the_paper(sweeps):
+        published = {}
     else:
         for name, made in {
             "agreement": tables.agreements(sweeps, published),

@@ -20,7 +20,16 @@ from experiments.cifar10_sweep.agreement import (
     winner_on,
 )
 from experiments.cifar10_sweep.published import WINNERS, PublishedGrid
-from experiments.cifar10_sweep.recorded import Grid, RecordedSweep, Reference, Sweeps, count_of, references, words
+from experiments.cifar10_sweep.recorded import (
+    Grid,
+    RecordedSweep,
+    Reference,
+    Sweeps,
+    count_of,
+    on_all_axes,
+    references,
+    words,
+)
 from experiments.cifar10_sweep.winners import Regret, mean_winner, references_of, regrets
 from experiments.intervals import with_interval
 from sweeper.plan.trial import TrialState
@@ -34,7 +43,7 @@ _LIMITS = (1.8, 1.5, 1.3)  # the paper's threshold, and those by which ours judg
 def taken(sweeps: Sweeps) -> Table:
     """What each sweep took."""
     header = ["sweep", "trials", "completed", "of those derived", "at chance", "diverged", "pruned"]
-    header += ["machine, s", "training, s", "of the grid's training"]
+    header += ["machine, s", "training, s", "of the grid's training", "images trained, of the full grid"]
     return header, [_taken(name, sweeps) for name in sweeps]
 
 
@@ -48,7 +57,8 @@ def _taken(name: str, sweeps: Sweeps) -> list[object]:
     whole = grid_training_s(name, sweeps)
     share = f"{100 * training / whole:.0f} %" if whole else "–"
     counts = [len(sweep.trials), completed, derived, chance, *ended]
-    return [f"`{name}`", *counts, f"{sweep.machine_s:.1f}", f"{training:.1f}", share]
+    images = f"{100 * sweep.trained_share:.0f} %"
+    return [f"`{name}`", *counts, f"{sweep.machine_s:.1f}", f"{training:.1f}", share, images]
 
 
 def grid_training_s(name: str, sweeps: Sweeps) -> float | None:
@@ -65,7 +75,7 @@ def winners(sweeps: Sweeps) -> Table:
     """The winner of each worker count, with seeds, beside the paper's."""
     header = ["workers", "area over", "winner, seed 0", "winner, all seeds", "seeds", "mean area, 95 % interval"]
     header += ["runner-up", "told apart", "paper", "the paper's setting here"]
-    return header, [_winner(one) for one in references(sweeps)]
+    return header, [_winner(one) for one in on_all_axes(sweeps)]
 
 
 def _winner(reference: Reference) -> list[object]:
@@ -127,23 +137,28 @@ def _percent(value: float | None) -> str:
 
 
 def agreements(sweeps: Sweeps, published: dict[int, PublishedGrid]) -> Table:
-    """The order of cells beside the paper's, by worker count."""
-    header = ["workers", "our areas over", "common cells", "Spearman", "the same over steps", "within batch sizes"]
+    """The order of cells beside the paper's, by worker count, with the range over seeds."""
+    header = ["workers", "our areas over", "seeds", "common cells (batch sizes)"]
+    header += ["Spearman", "the same over steps", "within batch sizes"]
     rows: list[list[object]] = []
-    for reference in references(sweeps):
-        grid = reference.grid()
-        found = agreement(grid, published[reference.workers])
-        within = "–" if found.within is None else f"{found.within:.2f} ({found.batch_sizes} batch sizes)"
-        steps = agreement(reference.grid(over="steps"), published[reference.workers])
-        orders = [_correlation(one.overall) for one in (found, steps)]
-        rows.append([reference.name, grid.over, found.common, *orders, within])
+    for reference in on_all_axes(sweeps):
+        paper, seeds = published[reference.workers], sorted(reference.sources)
+        own = [agreement(reference.grid(seed), paper) for seed in seeds]
+        steps = [agreement(reference.grid(seed, "steps"), paper) for seed in seeds]
+        orders = [[one.overall for one in own], [one.overall for one in steps], [one.within for one in own]]
+        first = f"{own[0].common} ({own[0].batch_sizes})"
+        rows.append([reference.name, reference.grid().over, len(seeds), first, *map(_over_seeds, orders)])
     return header, rows
 
 
 def clocks(sweeps: Sweeps, published: dict[int, PublishedGrid]) -> Table:
-    """The same if our steps took as long as the paper's seem to have, with the winners by that."""
+    """The same if our steps took as long as the paper's seem to have, with the winners by that.
+
+    Each seed has a clock of its own; that of the lowest one is shown, and gives the winners.
+    """
     header = [
         "workers",
+        "seeds",
         "a step takes",
         "Spearman",
         "by batch size alone",
@@ -152,13 +167,24 @@ def clocks(sweeps: Sweeps, published: dict[int, PublishedGrid]) -> Table:
     ]
     rows: list[list[object]] = []
     for reference in references(sweeps):
-        grid, paper = reference.grid(over="steps"), published[reference.workers]
-        if clock := published_clock(grid, paper):
+        paper = published[reference.workers]
+        grids = [reference.grid(seed, "steps") for seed in sorted(reference.sources)]
+        clocks = [published_clock(grid, paper) for grid in grids]
+        if clock := clocks[0]:
             takes = f"{1000 * clock.step_s:.0f} ms + {1000 * clock.image_s:.2f} ms an image"
-            chosen = [words(winner_on(clock, grid, limit)) for limit in _LIMITS]
-            orders = [_correlation(one) for one in (agreement_on(clock, grid, paper), agreement_by_batch(grid, paper))]
-            rows.append([reference.name, takes, *orders, *chosen, words(WINNERS[reference.workers])])
+            fitted = [agreement_on(own, grid, paper) for own, grid in zip(clocks, grids, strict=True) if own]
+            orders = [_over_seeds(fitted), _over_seeds([agreement_by_batch(grid, paper) for grid in grids])]
+            chosen = [words(winner_on(clock, grids[0], limit)) for limit in _LIMITS]
+            rows.append([reference.name, len(grids), takes, *orders, *chosen, words(WINNERS[reference.workers])])
     return header, rows
+
+
+def _over_seeds(values: Sequence[float | None]) -> str:
+    """The first seed's correlation, and the range over all seeds where they differ, as in "0.59 (0.40 to 0.67)"."""
+    known = [value for value in values if value is not None]
+    if values[0] is None or len(set(map(_correlation, known))) == 1:
+        return _correlation(values[0])
+    return with_interval(values[0], (min(known), max(known)), _correlation)
 
 
 def _correlation(value: float | None) -> str:
@@ -215,7 +241,7 @@ def cells(sweeps: Sweeps, published: dict[int, PublishedGrid]) -> Table:
         [words(one), _area(paper.areas.get(one)), *(_cell(grid, one) for grid in grids)]
         for one in (grids[0].trials if grids else ())
     ]
-    return header, [*rows, ["Spearman", "", *(_order(grid, paper) for grid in grids)]]
+    return header, [*rows, ["Spearman", "", *(_order(grid, paper) for grid in grids)]] if rows else []
 
 
 def _area(value: float | None) -> str:

@@ -75,7 +75,7 @@ def _ranking(reference: Reference) -> tuple[Candidate, ...]:
 
 
 def regrets(sweeps: Sweeps) -> list[Regret]:
-    """Of all pruned sweeps that have a reference, in the order in which they were made."""
+    """Of all pruned sweeps that have a reference, in the order of the sweeps."""
     return [one for name in sweeps if _is_pruned(name) for one in _regrets(name, sweeps)]
 
 

@@ -51,13 +51,16 @@ def _operation(series: Series, phase: str) -> Line:
 
 @style.drawing()
 def draw_methods(series: Sequence[Series]) -> Figure:
-    """Milliseconds of a whole exchange against workers: a panel for each series, a line for each method."""
+    """Milliseconds of a whole exchange against workers: a panel for each series, a line for each method.
+
+    All panels are logarithmic, so that equal slopes are equal growth.
+    """
     rows = -(-len(series) // 2)
     figure = style.new_figure(_WIDTH, 2.9 * rows + 1.6)
     grid = figure.subplots(rows, 2, squeeze=False).ravel().tolist()
     methods = list(dict.fromkeys(method for one in series for method in one.methods))
     for axes, one in zip(grid, series, strict=False):
-        _draw(axes, {method: _exchange(one, method) for method in methods}, one.name)
+        _draw(axes, {method: _exchange(one, method) for method in methods}, one.name, logarithmic=True)
     for unused in grid[len(series) :]:
         unused.remove()
     title(figure, _NAME, "a whole exchange with its update, mean time of a step on rank 0, median of runs", _WIDTH)
@@ -71,8 +74,13 @@ def _exchange(series: Series, method: str) -> Line:
     return {row.workers: _MILLISECONDS * row.exchange for row in found}
 
 
-def _draw(axes: Axes, lines: Mapping[str, Line], words: str, *, linear: bool = False) -> None:
-    """Lines by their labels against the worker counts that any of them has."""
+def _draw(
+    axes: Axes, lines: Mapping[str, Line], words: str, *, linear: bool = False, logarithmic: bool = False
+) -> None:
+    """Lines by their labels against the worker counts that any of them has.
+
+    Milliseconds are logarithmic where this is asked for, or where they span a decade and no linear axes are asked for.
+    """
     for place, (label, line) in enumerate(lines.items()):
         draw_line(axes, place, list(line), list(line.values()), label)
     counts = sorted({workers for line in lines.values() for workers in line})
@@ -80,5 +88,5 @@ def _draw(axes: Axes, lines: Mapping[str, Line], words: str, *, linear: bool = F
         along_counts(axes, counts, "workers")
     else:
         values = [value for line in lines.values() for value in line.values()]
-        along_doublings(axes, counts, "workers", logarithmic=spans_a_decade(values))
+        along_doublings(axes, counts, "workers", logarithmic=logarithmic or spans_a_decade(values))
     axes.set(title=words, ylabel="ms")

@@ -23,7 +23,8 @@ def show(study: Study) -> None:
     from experiments.exchange_phases.drawing import draw_methods, draw_operations
 
     series = all_series(study)
-    study.table("report", ["line", "report 7", *(one.name for one in series)], _printed(series))
+    printed = _printed(series) if any(one.find(SERVER, _WORKERS_OF_REPORT) for one in series) else []
+    study.table("report", ["line", "report 7", *(one.name for one in series)], printed)
     header = ["ranks on, in", "workers", *_OPERATIONS, "all four", "wait"]
     study.table("server", header, [row for one in series for row in _server(one)])
     methods = list(dict.fromkeys(method for one in series for method in one.methods))

@@ -63,15 +63,20 @@ def _panels(
     words: str,
     along: str,
 ) -> Figure:
-    """A panel for the CPU and one for the GPU, those that are measured, under the figure's name."""
+    """A panel for the CPU and one for the GPU, those that are measured, under the figure's name.
+
+    A line that lacks points of others is drawn as markers alone: nobody knows what lies between them.
+    """
     places = list(dict.fromkeys(row["where"] for row in rows))
     labels = max((len(lines([row for row in rows if row["where"] == where])) for where in places), default=0)
     figure = style.new_figure(_WIDTH, 3.9 + 0.2 * labels)
     grid = figure.subplots(1, len(places), squeeze=False).ravel().tolist()
     for axes, where in zip(grid, places, strict=True):
         found = lines([row for row in rows if row["where"] == where])
+        steps = {at for line in found.values() for at, _ in line}
         for place, (label, line) in enumerate(found.items()):
-            draw_line(axes, place, [at for at, _ in line], [value for _, value in line], label)
+            at, values = [one for one, _ in line], [value for _, value in line]
+            draw_line(axes, place, at, values, label, joined=steps <= set(at))
         points = [point for line in found.values() for point in line]
         logarithmic = spans_a_decade([value for _, value in points])
         along_doublings(axes, sorted({at for at, _ in points}), along, logarithmic=logarithmic)

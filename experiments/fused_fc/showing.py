@@ -41,7 +41,7 @@ _RIVALS = {PAPER: "the paper's kernels", PAD: "F.pad out of place"}
 
 def _bandwidth(row: Row) -> list[str]:
     known = limits_of(row["hardware"])
-    share = f"{row['value'] / known.memory:.2f}" if known else "-"
+    share = _share(row["value"], known.memory if known else None)
     return [*_shift(row), f"{row['value']:,.1f}", f"{row['baseline_value']:,.1f}", f"{row['ratio']:.2f}", share]
 
 
@@ -49,10 +49,17 @@ def _layer(row: Row) -> list[str]:
     rows, inputs, outputs = row["shape"]
     rate = 2 * _PRODUCTS_A_LAYER * rows * inputs * outputs / row["value"] / 1e6
     peak = known.products.get(row["type"]) if (known := limits_of(row["hardware"])) else None
-    share = f"{rate / peak:.2f}" if peak else "-"
+    share = _share(rate, peak)
     name = " x ".join(map(str, row["shape"]))
     figures = [f"{row['value']:,.1f}", f"{rate:.3g}", share, row["baseline"]]
     return [row["where"], name, row["type"], *figures, *_times(row)[1:]]
+
+
+def _share(rate: float, peak: float | None) -> str:
+    """A rate as a share of the data sheet's; "-" where that is not known."""
+    if not peak:
+        return "-"
+    return "<0.01" if rate / peak < 0.005 else f"{rate / peak:.2f}"
 
 
 def _classifier(row: Row) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +40,14 @@ class Curve:
     def seconds_at(self, step: int) -> float:
         """Training time after so many steps."""
         return float(self.seconds[step // self.every - 1])
+
+
+def mean_curve(curves: Sequence[Curve]) -> Losses:
+    """The losses [windows] averaged over curves, as far as all go."""
+    windows = [curve.windows for curve in curves]
+    shortest = min(len(one) for one in windows)
+    means: Losses = np.mean([one[:shortest] for one in windows], axis=0)
+    return means
 
 
 def of_way(store: Store, way: Way) -> list[Curve]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from experiments.intervals import with_interval
 from experiments.single_neuron import curves
-from experiments.single_neuron.curves import Curve
-from experiments.single_neuron.measures import Measures
+from experiments.single_neuron.curves import Curve, mean_curve
+from experiments.single_neuron.measures import Measures, measure
 from experiments.single_neuron.running import Way
 from experiments.study import Study
 from sweeper.ranking.confidence import interval
@@ -26,7 +26,7 @@ def show(study: Study) -> None:
     with study.reading() as store:
         processes, ways = curves.of_seeds(store), curves.of_ways(store)
     seeds = {workers: [curve.measures for curve in some] for workers, some in processes.items()}
-    study.table("seeds", _SEEDS_HEADER, [_seeds_row(workers, seeds[workers]) for workers in seeds])
+    study.table("seeds", _SEEDS_HEADER, [_seeds_row(workers, processes[workers]) for workers in processes])
     study.table("one", _ONE_HEADER, [_against_one(workers, seeds) for workers in seeds if workers > 1])
     study.table("ways", _WAYS_HEADER, [_way_row(way, curve) for way, some in ways.items() for curve in some])
     by_name = {way.sweep: some for way, some in ways.items()}
@@ -37,16 +37,26 @@ def show(study: Study) -> None:
             study.figure(name, draw_losses(words, by_name[GRADIENTS], by_name[name]))
 
 
-_SEEDS_HEADER = ["workers", "steps to 0.06", "images to 0.06", "steps to 0.03", "mean loss", "noise"]
+_SEEDS_HEADER = [
+    "workers",
+    "steps to 0.06",
+    "images to 0.06",
+    "steps to 0.03",
+    "by the mean curve",
+    "mean loss",
+    "noise",
+]
 
 
-def _seeds_row(workers: int, seeds: Sequence[Measures]) -> list[str]:
+def _seeds_row(workers: int, curves_of: Sequence[Curve]) -> list[str]:
+    seeds = [curve.measures for curve in curves_of]
+    together = measure(mean_curve(curves_of)).late
     fast = [one.fast for one in seeds]
     images = [None if steps is None else workers * steps for steps in fast]
     late = [one.late for one in seeds]
     means, noises = [one.mean for one in seeds], [one.noise for one in seeds]
-    figures = [_mean(fast, 0), _mean(images, 0), _mean(late, 0), _mean(means, 5), _mean(noises, 5)]
-    return [str(workers), *figures]
+    steps = [_mean(fast, 0), _mean(images, 0), _mean(late, 0), "-" if together is None else f"{together:,}"]
+    return [str(workers), *steps, _mean(means, 5), _mean(noises, 5)]
 
 
 _ONE_HEADER = ["workers", "more steps to 0.06", "times the images to 0.06", "more mean loss", "noise, of one worker's"]

@@ -11,9 +11,9 @@ from rich.console import Console
 from sweeper.answers.best import best_answer
 from sweeper.cli.best import print_groups
 from sweeper.execution import Execution
-from sweeper.gangs import EXECUTORS
+from sweeper.gangs import EXECUTORS, Growth
 from sweeper.live_view import on_console
-from sweeper.options import print_json
+from sweeper.options import autoscale_option, print_json
 from sweeper.plan.trial import TrialState
 from sweeper.scheduling.observer import Audience
 from sweeper.store import Store, SweepRecord
@@ -21,12 +21,13 @@ from sweeper.streams import losses_ignored
 
 
 def execution_options(function: Callable[..., None]) -> Callable[..., None]:
-    """`--executor`, `--ray-address`, `--finish-running`, `--oversubscribe`, `--wait-for-seats` as one `execution`."""
+    """What runs the trials, where, and on which cores and GPUs, as one `execution`."""
 
     @functools.wraps(function)
     def gathered(
         executor: str,
         ray_address: str | None,
+        autoscale: Growth | None,
         finish_running: bool,
         oversubscribe: bool,
         wait_for_seats: bool,
@@ -34,9 +35,11 @@ def execution_options(function: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         if ray_address and executor != "ray":
             raise click.UsageError("--ray-address goes with --executor ray only")
+        if autoscale and not ray_address:
+            raise click.UsageError("--autoscale goes with --ray-address only")
         if wait_for_seats and not oversubscribe:
             raise click.UsageError("--wait-for-seats goes with --oversubscribe; without it a run always waits")
-        execution = Execution(executor, ray_address, finish_running, oversubscribe, wait_for_seats)
+        execution = Execution(executor, ray_address, finish_running, oversubscribe, wait_for_seats, autoscale)
         with losses_ignored():
             function(execution=execution, **others)
 
@@ -63,7 +66,7 @@ def execution_options(function: Callable[..., None]) -> Callable[..., None]:
     executor = click.option(
         "--executor", type=click.Choice(EXECUTORS), default="ray", show_default=True, help="What runs the MPI jobs."
     )
-    return executor(address(finish(sharing(waiting(gathered)))))
+    return executor(address(autoscale_option(finish(sharing(waiting(gathered))))))
 
 
 def audience_of(as_json: bool) -> Audience:

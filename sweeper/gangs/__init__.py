@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from sweeper.gangs.base import Executor, Job, JobEvent
-from sweeper.gangs.seats import Capacity, Seats
+from sweeper.gangs.seats import Capacity, Growth, Seats
 
-__all__ = ["EXECUTORS", "Capacity", "Executor", "Job", "JobEvent", "Seats", "make_executor"]
+__all__ = ["EXECUTORS", "Capacity", "Executor", "Growth", "Job", "JobEvent", "Seats", "make_executor"]
 
 EXECUTORS = ("ray", "local", "slurm")
 
 
-def make_executor(name: str, ray_address: str | None = None, *, share: bool = False) -> Executor:
-    """The executor of this name; Ray is loaded only where it is asked for. For `share` see `StreamingExecutor`.
+def make_executor(
+    name: str, ray_address: str | None = None, *, share: bool = False, growth: Growth | None = None
+) -> Executor:
+    """The executor of this name; Ray is loaded only where it is asked for. For the rest see `RayExecutor`.
 
     Raises:
         LaunchError: Ray cannot be started or reached, or this is not a SLURM allocation.
@@ -26,4 +28,4 @@ def make_executor(name: str, ray_address: str | None = None, *, share: bool = Fa
         return SlurmExecutor(share=share)
     from sweeper.gangs.ray import RayExecutor
 
-    return RayExecutor(ray_address, share=share)
+    return RayExecutor(ray_address, share=share, growth=growth)

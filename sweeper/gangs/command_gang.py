@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import platform
 import random
@@ -51,15 +50,20 @@ class CommandGang:
         self._job, self._config = job, CommandConfig.model_validate(job.config)
         self._words = self._config.words(job.workers)
         first = hosts.places[0].address if hosts else _ONE_HOST
+        port, self._port_mark = _free_port(first)
         variables = {
             "MASTER_ADDR": first,
-            "MASTER_PORT": str(_free_port(first)),
+            "MASTER_PORT": str(port),
             reporting.TRIAL_VARIABLE: job.trial_id,
             **self._config.variables(job.workers),
             rank.COMMAND_VARIABLE: json.dumps(self._words),
         }
         program = [sys.executable, str(Path(rank.__file__))]  # which puts this Python first on the path
-        self._mpi = MpiJob(job, program, variables, self._config.folder or None, hosts)
+        try:
+            self._mpi = MpiJob(job, program, variables, self._config.folder or None, hosts)
+        except BaseException:
+            self._port_mark.close()
+            raise
         self._ranks: dict[int, dict[str, Any]] = {}  # of each rank: its process and host, and in the end its exit code
         self._early: list[tuple[dict[str, Any], float]] = []  # reports from before all ranks were up, and when
         self._reports = Reports(job.trial_id)
@@ -78,7 +82,7 @@ class CommandGang:
                     yield self._mpi.wrapped(job, event, self._mpi.begun)
         self._over = True
         end = self._end(watchdog.reason)
-        self._mpi.kill()
+        self.close()
         yield self._mpi.wrapped(job, end, self._mpi.begun)
 
     def alive(self) -> bool:
@@ -94,6 +98,7 @@ class CommandGang:
     def close(self) -> None:
         """End it now, to its last process."""
         self._mpi.kill()
+        self._port_mark.close()
 
     def _said(self) -> Iterator[Item]:
         output = ProgramOutput()
@@ -224,10 +229,20 @@ def last_traceback(log: str) -> str:
     return found[-1][0] if (found := list(_TRACEBACK.finditer(log))) else ""
 
 
-def _free_port(address: str) -> int:
-    """One that is free now, below those that systems give to connections: rank 0 takes it only when it is ready to."""
+def _free_port(address: str) -> tuple[int, socket.socket]:
+    """A TCP port for rank 0, below those that systems give to connections, and the mark that it is taken.
+
+    Rank 0 binds it only when it is ready to, so until the mark is closed it keeps other gangs off: a UDP socket at the
+    same number, which no other gang on this host gets and which is in nobody's way.
+    """
     for port in random.sample(_PORTS, len(_PORTS)):
-        with socket.socket() as tried, contextlib.suppress(OSError):
-            tried.bind((address, port))
-            return port
+        mark = socket.socket(type=socket.SOCK_DGRAM)
+        try:
+            mark.bind((address, port))
+            with socket.socket() as tried:
+                tried.bind((address, port))
+        except OSError:
+            mark.close()
+        else:
+            return port, mark
     raise LaunchError("no port from 20000 to 29999 is free", "end what holds them")

@@ -34,6 +34,25 @@ class Seats:
 
 
 @dataclass(frozen=True)
+class Growth:
+    """How far a cluster may grow: to so many hosts, those to come with so many seats `each`."""
+
+    hosts: int
+    each: Seats
+
+    @classmethod
+    def parse(cls, text: str) -> Growth:
+        """From HOSTSxCPUS or HOSTSxCPUSxGPUS, such as 8x16x4; raises ValueError for anything else."""
+        hosts, cpus, *gpus = map(int, text.lower().split("x"))
+        if hosts < 1 or cpus < 1 or gpus[1:] or min(gpus, default=0) < 0:
+            raise ValueError(text)
+        return cls(hosts, Seats(cpus, *gpus))
+
+    def __str__(self) -> str:
+        return "x".join(map(str, (self.hosts, self.each.cpus, *([self.each.gpus] if self.each.gpus else []))))
+
+
+@dataclass(frozen=True)
 class Capacity:
     """Cores and GPUs that gangs may use; `hosts` has one entry a host, since a rank must fit on one.
 
@@ -47,6 +66,12 @@ class Capacity:
     def total(self) -> Seats:
         """All hosts together."""
         return sum(self.hosts, Seats(0))
+
+    def grown(self, growth: Growth | None) -> Capacity:
+        """With the hosts that are still to come."""
+        there = tuple(host for host in self.hosts if host.cpus)
+        coming = (growth.each,) * (growth.hosts - len(there)) if growth else ()
+        return Capacity((*there, *coming), self.apart) if coming else self
 
     @property
     def scattered(self) -> bool:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from engine.protocol import Ended, Failed, Ready, Started, decode_event
-from sweeper.errors import LaunchError, LostHostError
+from sweeper.errors import LaunchError, LostHostError, LostRayError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.pool import GangPool
 from sweeper.gangs.processes import end_orphans
@@ -355,6 +355,8 @@ def failed(job: Job, error: Exception) -> Failed:
     """The end of a job whose gang this error ended, or kept from coming up."""
     if isinstance(error, LostHostError):
         return Failed(job.trial_id, error.message, host=error.host)
+    if isinstance(error, LostRayError):
+        return Failed(job.trial_id, error.message, remedy=error.remedy)
     return Failed(job.trial_id, str(error))
 
 

@@ -106,6 +106,7 @@ class Admission:
 
     def __init__(self, capacity: Capacity, *, oversubscribe: bool = False) -> None:
         self._ledger, self._oversubscribe = SeatLedger(capacity), oversubscribe
+        self._seatless: dict[str, Shape] = {}  # trials whose gangs find no seats, and what they wait for
 
     def resize(self, capacity: Capacity) -> None:
         """From now on there is so much: hosts of a cluster come and go."""
@@ -116,8 +117,8 @@ class Admission:
         return seats_for(shape_of(trial), self._ledger.capacity, oversubscribe=self._oversubscribe)
 
     def fits(self, trial: WaitingTrial) -> bool:
-        """Whether the trial's seats are free."""
-        return self._ledger.has_room(self.need(trial))
+        """Whether the trial's seats are free, and no other of its shape waits for just such seats."""
+        return self._ledger.has_room(self.need(trial)) and shape_of(trial) not in self._seatless.values()
 
     def is_full(self) -> bool:
         """Whether no core is free, so that no trial can begin."""
@@ -130,6 +131,18 @@ class Admission:
     def end(self, trial_id: str) -> None:
         """A trial does not run any more."""
         self._ledger.release(trial_id)
+        self._seatless.pop(trial_id, None)
+
+    def lend(self, trial: TrialRecord) -> None:
+        """Free seats lie on several hosts, too few on each for this trial's gang: others may have them meanwhile."""
+        if self._ledger.capacity.scattered:
+            self._seatless[trial.id] = shape_of(trial)
+            self._ledger.release(trial.id)
+
+    def seated(self, trial: TrialRecord) -> None:
+        """A trial's gang has its seats."""
+        if self._seatless.pop(trial.id, None):
+            self._ledger.hold(trial.id, self.need(trial))
 
     def check(self, waiting: Sequence[WaitingTrial], failures: LaunchFailures) -> None:
         """See that one of the waiting trials can begin when nothing else runs.

@@ -39,6 +39,7 @@ class Running:
     points: list[LossPoint] = field(default_factory=list)
     written: int = 0
     written_at: float = 0.0
+    begun_at: float = 0.0
     is_up: bool = False  # its gang; the store then knows since when it holds its seats
     trains: bool = False
     verdict: Verdict | None = None  # why it was asked to stop, as far as a guide said so

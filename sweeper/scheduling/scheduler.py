@@ -42,6 +42,7 @@ logger = logging.getLogger(__name__)
 
 _POLL_S = 0.5
 _FLUSH_S = 0.3  # what is written sooner is seen sooner on open pages
+_SEATLESS_S = 10.0  # a gang that has waited so long for seats may have to wait for long
 _LOOK_ROUND_S = 5.0  # between two looks at what others do: the lease is a minute
 INTERRUPTED = "interrupted"
 _STOPPED = "stopped while it ran"
@@ -181,6 +182,7 @@ class Scheduler:
             self._executor.end_orphans(sweep_id)
         with contextlib.suppress(LaunchError):  # whoever runs on it will hear
             self._admission.resize(self._executor.capacity())
+        self._lend_seats(now)
         stopping = self._store.sweeps.stop_is_asked(sweep_id)
         if stopping:
             self._store.sweeps.ask_to_stop(sweep_id)  # cancels what has come to wait since
@@ -196,6 +198,14 @@ class Scheduler:
             # A claim that was recorded, though a lost connection made it look as if it had not been.
             self._store.attempts.release(trial_id, held[trial_id], INTERRUPTED)
         return True
+
+    def _lend_seats(self, now: float) -> None:
+        """Do not keep seats free for gangs that have found none for a while, since no host has enough of them."""
+        for running in self._running.values():
+            if running.is_up or self._executor.held_since(running.trial.id):
+                self._admission.seated(running.trial)
+            elif now - running.begun_at > _SEATLESS_S:
+                self._admission.lend(running.trial)
 
     def _start_those_that_fit(self, waiting: list[WaitingTrial]) -> list[WaitingTrial]:
         if not self._seats_freed:
@@ -314,8 +324,9 @@ class Scheduler:
             oversubscribed=shared,
         )
         self._has_started = True
+        now = self._clock()
         job = job_for(claimed, self._admission.need(trial), self._limits)
-        self._running[trial.id] = Running(claimed, job.log, written_at=self._clock())
+        self._running[trial.id] = Running(claimed, job.log, written_at=now, begun_at=now)
         self._admission.begin(claimed)
         self._observer.trial_started(claimed)
         self._executor.start(job)

@@ -13,7 +13,7 @@ NOTED, INTERRUPTED = 3, 130  # its exit codes where a problem is noted, and wher
 
 @dataclass(frozen=True)
 class Policy:
-    """How a service runs sweeps: by which executor, on whose Ray, whether ranks may share cores.
+    """How a service runs sweeps: by which executor, on whose Ray and how far it may grow, whether ranks share cores.
 
     `allow_code` takes sweeps that run what the submitter names: commands, and models or data by module and name.
     """
@@ -22,6 +22,7 @@ class Policy:
     ray_address: str | None = None
     oversubscribe: bool = False
     allow_code: bool = False
+    autoscale: str | None = None  # as `Growth.parse` reads it
 
     def to_json(self) -> str:
         """For the process that runs a sweep."""

@@ -15,6 +15,7 @@ from rich.console import Console
 from engine.errors import ClearError
 from engine.parent import die_with_parent
 from sweeper.execution import Execution, resume_sweep
+from sweeper.gangs import Growth
 from sweeper.live_view import on_console
 from sweeper.service.policy import INTERRUPTED, NOTED, POLICY_VARIABLE, STORE_VARIABLE, Policy
 from sweeper.store import Store, open_store
@@ -43,7 +44,13 @@ def main(sweep_id: str) -> int:
 
 def run(store: Store, sweep_id: str, policy: Policy) -> None:
     """Run what waits of a sweep by a policy, as `sweeper resume` does."""
-    execution = Execution(policy.executor, policy.ray_address, finish_running=False, oversubscribe=policy.oversubscribe)
+    execution = Execution(
+        policy.executor,
+        policy.ray_address,
+        finish_running=False,
+        oversubscribe=policy.oversubscribe,
+        growth=Growth.parse(policy.autoscale) if policy.autoscale else None,
+    )
     resume_sweep(store, sweep_id, execution, on_console(Console(stderr=True)), forget_stop=False)
 
 

@@ -29,6 +29,18 @@ def why_no_network() -> str:
     return made.stderr.strip()
 
 
+def why_no_delay() -> str:
+    """What keeps packets of namespaces from being delayed; "" where nothing does."""
+    tried = f"sweeper-try-{os.getpid()}"
+    _ip("netns", "add", tried)
+    try:
+        words = ["tc", "-n", tried, "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]
+        done = subprocess.run(words, capture_output=True, text=True)
+        return f"this kernel cannot delay packets (netem: {done.stderr.strip()})" if done.returncode else ""
+    finally:
+        _forget(tried)
+
+
 @dataclass
 class Host:
     """A host by its name, which no other host can look up, and the address of its only interface beside loopback."""
@@ -42,12 +54,16 @@ class Host:
     folder: Path
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
+    def command(self, words: Sequence[str]) -> list[str]:
+        """These words as a command that runs here, with the host's own name."""
+        own_name = ["unshare", "--uts", "sh", "-c", f'hostname {self.name} && {self._own_folder()} && exec "$@"', "sh"]
+        return ["ip", "netns", "exec", self.namespace, *own_name, *words]
+
     def start(self, words: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
         """Run a program here, its words in a log."""
-        own_name = ["unshare", "--uts", "sh", "-c", f'hostname {self.name} && {self._own_folder()} && exec "$@"', "sh"]
         with log.open("ab") as output:
             process = subprocess.Popen(
-                ["ip", "netns", "exec", self.namespace, *own_name, *words],
+                self.command(words),
                 env=dict(environment),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -71,6 +87,21 @@ class Host:
     def plug_in(self) -> None:
         """Put the cable back."""
         _ip("-n", self.switch, "link", "set", self.cable, "up")
+
+    def shape(self, mbit: float | None, delay_ms: float = 0.0) -> None:
+        """Make its cable slow: this rate in both directions, and a delay for each packet sent, both lasting."""
+        ends = [(self.namespace, self.interface), (self.switch, self.cable)]
+        for namespace, interface in ends if mbit else ():
+            slow = ["root", "handle", "1:", "tbf", "rate", f"{mbit}mbit", "burst", "32kb", "latency", "1s"]
+            _tc("-n", namespace, "qdisc", "replace", "dev", interface, *slow)
+        if delay_ms:
+            under = ["parent", "1:1"] if mbit else ["root"]
+            _tc("-n", self.namespace, "qdisc", "add", "dev", self.interface, *under, "netem", "delay", f"{delay_ms}ms")
+
+    def unshape(self) -> None:
+        """Make its cable fast again."""
+        for namespace, interface in ((self.namespace, self.interface), (self.switch, self.cable)):
+            _tc("-n", namespace, "qdisc", "delete", "dev", interface, "root")
 
     @contextmanager
     def entered(self) -> Iterator[None]:
@@ -138,6 +169,10 @@ def _forget(name: str) -> None:
 
 def _ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+def _tc(*words: str) -> None:
+    subprocess.run(["tc", *words], check=True, capture_output=True)
 
 
 def _enter(path: Path) -> None:

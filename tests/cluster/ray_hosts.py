@@ -26,6 +26,7 @@ _PORT = 6379
 _STORE_BYTES = 100 * 1024 * 1024  # Ray wants as much as this
 _END_S = 20.0
 _START_S = 120
+_BY_NETWORK = {"UCX_TLS": "tcp,self"}  # MPICH sees that hosts share a kernel, and would talk by its memory
 _PATIENCE = {"RAY_raylet_start_wait_time_s": str(_START_S)}  # with a machine that other tests share
 
 
@@ -52,7 +53,7 @@ class RayHosts:
         data.mkdir(exist_ok=True)
         own = {"SWEEPER_DATA": str(data), SEATS_VARIABLE: str(seats), TAG: f"{os.getpid()} {host.name}"}
         own["XDG_CACHE_HOME"] = str(host.folder / "cache")
-        return {**os.environ, **own, **self._of_ray()}
+        return {**os.environ, **_BY_NETWORK, **own, **self._of_ray()}
 
     @contextmanager
     def entered(self, host: Host) -> Iterator[None]:

@@ -6,7 +6,7 @@ import json
 import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,6 +83,25 @@ def test_all_that_ranks_print_on_their_hosts_is_here_when_the_end_is_told(
     assert last.log_at == len(said)
     for rank in (0, 1):  # a rank's lines may be cut in two by another's
         assert said.count(b"rank %d says" % rank) >= 29_000
+
+
+@pytest.mark.long
+def test_an_exchange_takes_the_time_of_its_cable(executor: RayExecutor, cluster: RayHosts, tmp_path: Path) -> None:
+    """Gradients cross a cable of 50 Mbit/s in each step, and the server waits for them."""
+    mbit, steps, parameters = 50, 8, 118_666
+    changed = {"model": "alexnet-cifar", "data": "synthetic", "batch_size": 4, "images": 8 * steps, "points": 1}
+    given = job(tmp_path, "slow", workers=2, exchange="parameter-server", phases="detailed", **changed)
+    for host in cluster.hosts:
+        host.shape(mbit)
+    try:
+        executor.start(given)
+        ended = drain(executor, "slow")["slow"][-1].event
+    finally:
+        for host in cluster.hosts:
+            host.unshape()
+    assert isinstance(ended, Ended)
+    crossing_s = steps * parameters * 4 * 8 / (mbit * 1e6)
+    assert ended.phases["gather"] >= 0.9 * crossing_s  # the first 32 kB cross at once
 
 
 @pytest.mark.long
@@ -193,6 +212,38 @@ def test_a_sweep_from_one_host_spans_two_and_learns_what_it_does_on_one(
     assert len(curves["over"]) == 4
     assert curves["over"] == curves["here"]
     assert len(list((tmp_path / "over" / "logs").glob("*/*.log"))) >= 1
+
+
+@pytest.mark.long
+def test_nothing_of_a_killed_sweep_is_left_on_any_host(
+    executor: RayExecutor, cluster: RayHosts, tmp_path: Path
+) -> None:
+    """Killed as by a lack of memory, with its driver: nobody ends its gang in order."""
+    executor.dismiss_idle()
+    first = cluster.hosts[0]
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(SPEC.replace("images: 640, points: 10", f"images: {ENDLESS}, points: 100000"))
+    words = [sys.executable, "-m", "sweeper.cli", "run", str(spec), "--ray-address", cluster.address]
+    store = ["--store", f"sqlite:///{tmp_path}/sweeps.db"]
+    environment = {**cluster.environment(first), "SWEEPER_LOGS": str(tmp_path / "logs")}
+    begun = first.start([*words, *store], environment, tmp_path / "said.log")
+
+    def ranks() -> list[str]:
+        return [
+            host.name for host in cluster.hosts for one in cluster.processes(host) if "engine.worker" in _words(one)
+        ]
+
+    assert eventually(lambda: len(set(ranks())) == 2, 90), (tmp_path / "said.log").read_text()
+    for process in [*psutil.Process(begun.pid).children(recursive=True), psutil.Process(begun.pid)]:
+        process.kill()
+    begun.wait()
+    assert eventually(lambda: not ranks(), 60)
+
+
+def _words(process: psutil.Process) -> str:
+    with suppress(psutil.Error):
+        return " ".join(process.cmdline())
+    return ""
 
 
 def _curves(database: Path) -> dict[str, list[tuple[int, float]]]:

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from experiments.against_ddp.__main__ import main
+from experiments.against_ddp.drawing import draw_curves
+from experiments.against_ddp.showing import LEVELS, read_runs
+from experiments.study import Study
 from tests.experiments.commands import redraw, run_small
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "against_ddp"
@@ -44,6 +47,25 @@ def test_the_recorded_curves_agree_where_little_has_been_learnt(tmp_path: Path) 
     assert pairs
     for ours, theirs in pairs:
         assert [loss for _, loss in ours[:3]] == pytest.approx([loss for _, loss in theirs[:3]], rel=0.01)
+
+
+def test_one_engine_seed_stays_above_the_level_at_batch_512(tmp_path: Path) -> None:
+    redraw(main, FOLDER, tmp_path)
+    runs = read_runs(Study(FOLDER, tmp_path, quick=False, executor="local"))["ours-gpu"][1, 512, 0.3]
+    lowest = [round(min(point.loss for point in run.points), 2) for run in runs]
+    assert sorted(lowest) == [1.89, 1.93, 1.96]
+    assert sorted(run.seconds_to(LEVELS["gpu"]) is None for run in runs) == [False, False, True]
+
+
+def test_four_panels_are_two_by_two_and_a_spike_does_not_set_their_range(tmp_path: Path) -> None:
+    redraw(main, FOLDER, tmp_path)
+    found = read_runs(Study(FOLDER, tmp_path, quick=False, executor="local"))
+    drawn = draw_curves("CPU", found["ours-cpu"], {"eager DDP": found["eager-cpu"]}, 1.2)
+    places = [axes.get_subplotspec() for axes in drawn.axes]
+    assert [(one.rowspan.start, one.colspan.start) for one in places if one] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    highest = max(point.loss for runs in found["ours-cpu"].values() for point in runs[0].points)
+    assert drawn.axes[0].get_ylim()[1] < 2.5 < highest
+    assert "spikes are cut off" in drawn.get_suptitle()
 
 
 def test_the_tables_follow_from_the_recorded_result(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from dashboards.figures.tables import Outcome
-from experiments.cifar10_sweep import running
+from experiments.cifar10_sweep import running, tables
 from experiments.cifar10_sweep.__main__ import main
 from experiments.cifar10_sweep.agreement import (
     Clock,
@@ -32,7 +32,7 @@ from experiments.cifar10_sweep.agreement import (
 from experiments.cifar10_sweep.drawing.by_threshold import stretches
 from experiments.cifar10_sweep.drawing.heatmaps import draw_beside
 from experiments.cifar10_sweep.published import SETTINGS, PublishedGrid, published_grids
-from experiments.cifar10_sweep.recorded import Grid, Reference, Setting, Sweeps, read_sweeps, references
+from experiments.cifar10_sweep.recorded import Grid, Reference, Setting, Sweeps, on_all_axes, read_sweeps, references
 from experiments.cifar10_sweep.winners import mean_winner, regrets
 from experiments.study import Study, copy_recorded
 from sweeper.plan import plan
@@ -89,7 +89,10 @@ class TestSmallVersion:
     def test_writes_tables_and_figures(self, small: Path) -> None:
         tables = (small / "tables.md").read_text()
         assert "| `reuse-shared` | 8 |" in tables
-        assert {"threshold.svg", "taken.svg", "histogram-1w.svg"} <= set(os.listdir(small / "figures"))
+        assert set(os.listdir(small / "figures")) == {"threshold.svg", "taken.svg", "histogram-1w.svg"}
+        names = [line.removeprefix("## ") for line in tables.splitlines() if line.startswith("## ")]
+        assert names == ["taken", "winners", "regret", "thresholds", "hardware"]  # nothing beside the paper
+        assert "a GPU" not in tables
 
     def test_goes_on_from_what_is_recorded(self, small: Path) -> None:
         before = {name: len(one.spans) for name, one in read_sweeps(study_of(small)).items()}
@@ -254,9 +257,53 @@ class TestRecordedResult:
         assert found == pytest.approx([0.388, 0.388, 0.525, 0.892, 0.975], abs=0.001)
 
     def test_a_gpu_each_is_told_from_a_shared_one(self, sweeps: Sweeps) -> None:
-        names = ["1", "1, weights in ±0.05", "2, sharing a GPU", "4, sharing a GPU", "8, sharing a GPU"]
+        names = ["1", "1, weights in ±0.05", "2, a GPU each with seed 0", "4, sharing a GPU", "8, sharing a GPU"]
         assert [one.name for one in references(sweeps)] == names
+        assert references(sweeps)[2].words == "2 workers, a GPU each"  # as figures show seed 0
         assert Reference(2, False, {}).words == "2 workers, a GPU each, timed"
+
+    def test_seconds_count_where_workers_had_a_gpu_each(self, sweeps: Sweeps) -> None:
+        timed = [one for one in on_all_axes(sweeps) if one.over]
+        assert [(one.name, list(one.sources), one.over) for one in timed] == [("2, a GPU each", [0], "seconds")]
+        found = mean_winner(timed[0])
+        assert found is not None
+        assert (timed[0].grid().over, timed[0].grid().winner(), found.setting) == ("seconds", (512, 0.3), (512, 0.3))
+
+    def test_images_are_those_of_all_attempts(self, recorded: Path, sweeps: Sweeps) -> None:
+        """Once more from the loss points; attempts without a gang took another trial's curve."""
+        query = (
+            "SELECT sum(most) FROM (SELECT max(p.images) AS most FROM loss_point p JOIN trial t ON t.id = p.trial_id "
+            "JOIN sweep s ON s.id = t.sweep_id JOIN attempt a ON a.trial_id = t.id AND a.number = p.attempt "
+            "WHERE s.name = ? AND a.gang_id IS NOT NULL GROUP BY p.trial_id, p.attempt)"
+        )
+        with closing(sqlite3.connect(":memory:")) as raw:
+            raw.deserialize(unpacked(recorded))
+            for name in ("grid-1w", "area-1w", "reuse-shared", "reuse-shared-2w-seed3"):
+                assert raw.execute(query, (name,)).fetchone() == (sweeps[name].images,)
+        shares = [round(sweeps[name].trained_share, 2) for name in ("area-1w", "reuse-shared", "forecast-1w-seed0")]
+        assert shares == [0.47, 0.25, 0.21]
+
+    def test_sweeps_are_in_the_order_of_what_they_are_for(self, sweeps: Sweeps) -> None:
+        names = list(sweeps)
+        assert names[:4] == ["grid-1w", "grids-1w", "uniform-1w", "area-1w"]
+        assert [one for one in names if one.startswith("shared-2w-")] == [f"shared-2w-seed{n}" for n in (1, 2, 3, 4)]
+        assert names.index("shared-8w") < names.index("reuse-shared") < names.index("cells-plain")
+
+    def test_correlations_have_their_range_over_seeds(self, sweeps: Sweeps) -> None:
+        published = published_grids()
+        if not published:
+            pytest.skip("the published areas are not here")
+        _, clocks = tables.clocks(sweeps, published)
+        assert [row[3] for row in clocks] == ["0.59 (0.40 to 0.67)", "0.71", "0.56 (0.52 to 0.61)", "0.88", "0.98"]
+        _, orders = tables.agreements(sweeps, published)
+        assert [row[4] for row in orders if row[0] == "2, a GPU each"] == ["0.57"]
+
+    def test_panels_have_the_range_of_colours_of_their_own_areas(self, sweeps: Sweeps) -> None:
+        reference = references(sweeps)[-1]
+        drawn = draw_beside(reference, PublishedGrid({(64, 0.6): 1.0, (64, 0.4): 40.0}, frozenset()))
+        ours, paper = (bar.get_ylim() for bar in drawn.axes[2:])
+        assert paper == pytest.approx((1.0, 40.0))
+        assert 1.0 <= ours[0] < ours[1] < 2.0
 
     def test_no_hatch_runs_behind_an_area(self, sweeps: Sweeps) -> None:
         reference = references(sweeps)[3]

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from experiments.exchange_phases import running
 from experiments.exchange_phases.__main__ import main
-from experiments.exchange_phases.drawing import draw_operations
+from experiments.exchange_phases.drawing import draw_methods, draw_operations
 from experiments.exchange_phases.operations import EXCHANGING, SERVER, Series, all_series
 from experiments.study import Study, copy_recorded
 from tests.experiments.commands import run_small
@@ -50,6 +50,7 @@ def test_the_small_version_measures_dummy_steps_and_training(small: Path) -> Non
         assert "gather" not in reduced.seconds
         assert server.exchange == sum(server.seconds[name] for name in EXCHANGING if name in server.seconds)
     assert {path.name for path in (small / "figures").iterdir()} == {"operations.svg", "methods.svg"}
+    assert "## report" not in (small / "tables.md").read_text()  # it has four workers
 
 
 @pytest.mark.long
@@ -108,6 +109,12 @@ def test_averaging_grows_linearly_on_cpus_alone(recorded: Path) -> None:
     assert growth(averages(found["2 GPUs, dummy"])) < 0.5
 
 
+def test_a_further_gradient_takes_less_in_training_on_cpus(recorded: Path) -> None:
+    found = series_of(recorded)
+    slopes = [averages(found[f"CPU, {kind}"]) for kind in ("dummy", "training")]
+    assert [1e3 * (one[2] - one[0]) / 6 for one in slopes] == pytest.approx([0.12, 0.09], abs=0.005)
+
+
 def averages(series: Series) -> list[float]:
     """Seconds of averaging on 2, 4 and 8 workers."""
     found = [series.find(SERVER, workers) for workers in (2, 4, 8)]
@@ -144,6 +151,12 @@ def test_every_recorded_place_is_shown(recorded: Path, tmp_path: Path, place: st
         "2 GPUs, training",
         f"{place.replace('-gpus', ' GPUs')}, dummy",
     ]
+
+
+def test_whole_exchanges_have_one_kind_of_axis(recorded: Path) -> None:
+    drawn = draw_methods(list(series_of(recorded).values()))
+    assert len(drawn.axes) == 6
+    assert {axes.get_yscale() for axes in drawn.axes} == {"log"}
 
 
 def test_axes_begin_at_the_first_count_that_has_a_value(recorded: Path) -> None:

@@ -41,6 +41,12 @@ def test_the_tables_follow_from_the_recorded_result(tmp_path: Path) -> None:
     assert (tmp_path / "README.md").read_text() == (FOLDER / "README.md").read_text()
 
 
+def test_a_small_share_of_the_data_sheet_is_not_written_as_none_of_it(tmp_path: Path) -> None:
+    text = (redraw(main, FOLDER, tmp_path) / "README.md").read_text()
+    assert "| 0.00 |" not in text
+    assert "| <0.01 |" in text
+
+
 def test_every_question_is_answered_in_the_recorded_result() -> None:
     assert {row["question"] for row in rows_of(FOLDER, "cpu")} == QUESTIONS
     assert {row["question"] for row in rows_of(FOLDER, "gpu")} in (set(), QUESTIONS)
@@ -50,6 +56,8 @@ def test_figures_are_named_by_what_they_show() -> None:
     rows = [{**row, "where": where} for where in ("CPU", "GPU") for row in rows_of(FOLDER, where.lower())]
     shifts = draw_realignment([row for row in rows if row["question"] in ("pad", "paper")])
     layers = draw_layers([row for row in rows if row["question"] == "classifier"])
+    joined = [[line.get_linestyle() for line in axes.get_lines()] for axes in shifts.axes]
+    assert joined == [["-", "-", "-"], ["-", "-", "None"]]  # on the GPU F.pad has two of the four sizes
     names = [figure.get_suptitle().partition("\n")[0] for figure in (shifts, layers)]
     assert names == ["Realignment", "Fused fully connected layers"]
     assert [axes.get_yscale() for axes in layers.axes] == ["log", "linear"]

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from experiments.single_neuron import curves
 from experiments.single_neuron.__main__ import main
-from experiments.single_neuron.curves import Curve
+from experiments.single_neuron.curves import Curve, mean_curve
 from experiments.single_neuron.measures import Measures, in_windows, measure, noise, running_mean, steps_to
 from experiments.study import Study, copy_recorded
 from sweeper.ranking.confidence import interval
@@ -99,6 +99,11 @@ def test_at_a_low_level_noise_makes_few_workers_look_faster(seeds: Mapping[int, 
     sooner = interval([b.late - a.late for a, b in zip(seeds[1], seeds[16], strict=True) if a.late and b.late])
     assert sooner is not None
     assert sooner[0] > 0
+
+
+def test_without_noise_one_worker_comes_to_a_low_level_last(processes: Mapping[int, list[Curve]]) -> None:
+    late = {workers: measure(mean_curve(some)).late for workers, some in processes.items()}
+    assert late == {1: 5320, 2: 5180, 4: 4780, 8: 4960, 16: 4880}
 
 
 def test_workers_and_one_process_with_their_batch_have_the_same_curve(

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from matplotlib.figure import Figure
 
 from experiments.study import Study, study_command
 from sweeper.errors import UsageError
@@ -111,6 +112,29 @@ def test_tables_go_where_the_readme_has_them_and_others_stay(folder: Path) -> No
     study.table("third", ["a"], [])
     with pytest.raises(UsageError, match="has no place for the table 'third'"):
         study.write_tables()
+
+
+def test_tables_without_rows_are_left_out_where_there_is_no_readme(folder: Path, tmp_path: Path) -> None:
+    study = Study(folder, tmp_path / "into", quick=True, executor="local")
+    study.table("empty", ["a"], [])
+    study.table("first", ["a"], [[1]])
+    assert study.write_tables() == [f"Wrote {tmp_path / 'into' / 'tables.md'}: first"]
+    assert (tmp_path / "into" / "tables.md").read_text() == "## first\n\n| a |\n| --- |\n| 1 |\n"
+
+
+def test_the_command_says_where_tables_and_figures_are(folder: Path, tmp_path: Path) -> None:
+    def show(study: Study) -> None:
+        study.table("first", ["a"], [[1]])
+        study.figure("drawn", Figure())
+
+    command: click.Command = study_command(str(folder / "__main__.py"), print, show)
+    done = CliRunner().invoke(command, ["--redraw"])
+    assert done.output.splitlines() == [
+        f"Wrote {folder / 'README.md'}: first",
+        f"Wrote {folder / 'figures'}: drawn.svg",
+    ]
+    done = CliRunner().invoke(command, ["--redraw", "--into", str(tmp_path / "other")])
+    assert f"Wrote {tmp_path / 'other' / 'tables.md'}: first" in done.output
 
 
 def test_measurements_are_kept_a_row_a_line(folder: Path) -> None:

@@ -74,6 +74,11 @@ class ColourScale:
 
 
 def ink_on(fill: Colour) -> str:
-    """White or dark, whichever contrasts more with a colour (relative luminance as in WCAG 2)."""
+    """White or dark, whichever contrasts more with a colour."""
+    return "white" if luminance(fill) < _DARK else style.INK
+
+
+def luminance(fill: Colour) -> float:
+    """The relative luminance of a colour as in WCAG 2, from 0 (black) to 1 (white)."""
     red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in fill[:3])
-    return "white" if 0.2126 * red + 0.7152 * green + 0.0722 * blue < _DARK else style.INK
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

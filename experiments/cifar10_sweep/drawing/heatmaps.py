@@ -1,4 +1,4 @@
-"""Our areas beside the paper's, by batch size and rate: two panels in which the same colour is the same ratio."""
+"""Our areas beside the paper's, by batch size and rate: two panels, each with the range of colours of its own areas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from dashboards.figures.drawing import style
-from dashboards.figures.drawing.colour_scale import Colour, ColourScale, ink_on
+from dashboards.figures.drawing.colour_scale import Colour, ColourScale, luminance
 from dashboards.figures.tables import Outcome
 from dashboards.figures.words.numbers import number
 from experiments.cifar10_sweep.published import SETTINGS, WINNERS, PublishedGrid
@@ -24,6 +24,7 @@ _WITHOUT_AREA = {Outcome.AT_CHANCE: ("#f2e6d5", "----", "#d5bd9b"), Outcome.DIVE
 _NOT_RUN = ("#f7f7f7", "..", "#c9ccd0")
 _ABOVE = "////"  # over the colour of a cell above the threshold
 _PALER = 0.45  # of the way to white
+_MIDDLE = 0.29  # relative luminance of a mid-green
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,17 @@ class _Panel:
 
 @style.drawing()
 def draw_beside(reference: Reference, paper: PublishedGrid) -> Figure:
-    """Our grid of seed 0 and the paper's. Colour is the area over the winner's, the text is the area itself."""
+    """Our grid of seed 0 and the paper's. Colour is the area over the winner's, the text is the area itself.
+
+    Ratios differ by much more in one panel than in the other, so each has its own range.
+    """
     grid = reference.grid()
     panels = [_ours(reference.words, grid), _theirs(grid.workers, paper)]
-    figure = style.new_figure(12.4, 4.4)
-    axes = list(figure.subplots(1, 2))
-    scale = ColourScale.of([ratio for panel in panels for ratio in panel.ratios.values()])
-    for one, panel in zip(axes, panels, strict=True):
-        _draw(one, panel, scale)
-    scale.draw_bar(figure, axes, "area over the winner's")
+    figure = style.new_figure(13.4, 4.4)
+    for axes, panel in zip(figure.subplots(1, 2), panels, strict=True):
+        scale = ColourScale.of(list(panel.ratios.values()))
+        _draw(axes, panel, scale)
+        scale.draw_bar(figure, [axes], "area over the winner's")
     figure.legend(handles=_legend(), loc="outside lower left", ncols=5, handlelength=2.2, handleheight=1.3)
     return figure
 
@@ -105,13 +108,18 @@ def _draw_cell(
             axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=shade, hatch=_ABOVE, linewidth=0))
         text, ground = _short(panel.areas[setting]), _ground(fill) if above else fill
         patch = {"boxstyle": "round,pad=0.25", "facecolor": ground, "edgecolor": "none"} if above else None
-        axes.text(x, y, text, ha="center", va="center", color=ink_on(ground), fontsize=8, bbox=patch)
+        axes.text(x, y, text, ha="center", va="center", color=_ink(ground), fontsize=9, bbox=patch)
     axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="white", linewidth=1.2))
+
+
+def _ink(fill: Colour) -> str:
+    """White or dark. Up to a mid-green white reads better, although dark ink has more contrast in WCAG's formula."""
+    return "white" if luminance(fill) < _MIDDLE else style.INK
 
 
 def _ground(fill: Colour) -> Colour:
     """What a text in a hatched cell stands on, without the hatch: the cell's colour, paler where the text is dark."""
-    if ink_on(fill) == "white":
+    if _ink(fill) == "white":
         return fill
     red, green, blue, alpha = fill
     return (_paler(red), _paler(green), _paler(blue), alpha)

@@ -79,6 +79,10 @@ class CalledProcess:
         """The process does not do what it should."""
         return LaunchError(f"{self._name} does not answer ({cause})", self._remedy)
 
+    def ended(self, last_words: str) -> LaunchError:
+        """The process has ended, after these words in its log."""
+        return self.no_answer(last_words)
+
     def _first(self, number: int, limit_s: float | None) -> Any:
         values = self._values(number, limit_s)
         try:
@@ -109,7 +113,7 @@ class CalledProcess:
                 except queue.Empty:
                     raise self.no_answer(f"no word within {limit_s:g} s") from None
                 if "fault" in answer:
-                    raise self.no_answer(answer["fault"])
+                    raise self.ended(answer["fault"])
                 if answer.get("host"):
                     raise LostHostError(answer["error"], answer["host"])
                 if "error" in answer:

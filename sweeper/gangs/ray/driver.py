@@ -30,7 +30,7 @@ from sweeper.gangs.ray.courier import Courier
 from sweeper.gangs.ray.heartbeat import Heartbeat, gone
 from sweeper.gangs.ray.host_checks import check_hosts, fetched
 from sweeper.gangs.ray.set_aside import SetAside
-from sweeper.gangs.seats import Capacity, Seats, seats_of
+from sweeper.gangs.seats import Capacity, Growth, Seats, seats_of
 
 LOOPBACK = "127.0.0.1"
 ROOM_S = 10.0  # a gang that waits for its seats says so this often
@@ -53,10 +53,13 @@ def import_ray() -> Any:
 
 
 class Gangs:
-    """Gangs on Ray, by the names that the other end gives them. `methods` are what it may call, each in a thread."""
+    """Gangs on Ray, by the names that the other end gives them. `methods` are what it may call, each in a thread.
 
-    def __init__(self, ray: Any) -> None:
-        self._ray = ray
+    With `growth`, Ray's autoscaler starts further hosts for gangs that wait.
+    """
+
+    def __init__(self, ray: Any, growth: Growth | None = None) -> None:
+        self._ray, self._growth = ray, growth
         called = (self.capacity, self.check_hosts, self.open, self.run, self.alive, self.stop, self.close)
         self.methods = {method.__name__: method for method in called}
         self._groups: dict[str, Any] = {}
@@ -66,12 +69,13 @@ class Gangs:
         self._set_aside = SetAside(ray)
 
     def capacity(self) -> Iterator[list[tuple[int, int]]]:
-        """The cores and GPUs of each living node."""
+        """The cores and GPUs of each living node, and of those that may still come."""
         yield [(seats.cpus, seats.gpus) for seats in self._capacity().hosts]
 
     def _capacity(self) -> Capacity:
         nodes = [node["Resources"] for node in self._set_aside.usable()]
-        return Capacity(tuple(Seats(int(node.get("CPU", 0)), int(node.get("GPU", 0))) for node in nodes))
+        living = Capacity(tuple(Seats(int(node.get("CPU", 0)), int(node.get("GPU", 0))) for node in nodes))
+        return living.grown(self._growth)
 
     def check_hosts(
         self, data: list[str], shapes: list[tuple[int, int, int, bool]], environment: dict[str, str]
@@ -307,7 +311,7 @@ def main() -> None:
         if answers.answer(READY, lambda: _connected(arguments)):
             ray = import_ray()
             try:
-                serve(Gangs(ray).methods, sys.stdin, answers)
+                serve(Gangs(ray, arguments.growth).methods, sys.stdin, answers)
             finally:
                 ray.shutdown()
     finally:
@@ -354,6 +358,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Drive Ray for another process until standard input ends.")
     parser.add_argument("--folder", type=Path, required=True, help="for the files of a private Ray")
     parser.add_argument("--address", help="the cluster to join, in place of a private Ray")
+    parser.add_argument("--growth", type=Growth.parse, help="of the cluster")
     parser.add_argument("--cpus", type=int, help="of a private Ray")
     parser.add_argument("--gpus", type=int, help="of a private Ray")
     return parser.parse_args()

@@ -21,7 +21,7 @@ from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.ray.driver_process import CLUSTER_REMEDY, DriverProcess
 from sweeper.gangs.ray.host_checks import FETCHING
 from sweeper.gangs.seat_locks import SeatLocks
-from sweeper.gangs.seats import Capacity, Seats
+from sweeper.gangs.seats import Capacity, Growth, Seats
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor, events_told
 from sweeper.plan.trial import TrialSpec
 
@@ -38,19 +38,27 @@ class RayExecutor(StreamingExecutor):
     """Runs gangs on a Ray of its own, or on the cluster whose control service is at `address` ("host:port").
 
     A private Ray has nothing to do with other Rays of the machine, or of this process. `capacity` sets how much of this
-    machine it may use; for `share` see `StreamingExecutor`.
+    machine it may use; for `share` see `StreamingExecutor`. Gangs wait for hosts that a
+    cluster's `growth` still allows.
 
     Raises:
         LaunchError: Ray cannot be started or reached.
     """
 
-    def __init__(self, address: str | None = None, capacity: Capacity | None = None, *, share: bool = False) -> None:
+    def __init__(
+        self,
+        address: str | None = None,
+        capacity: Capacity | None = None,
+        *,
+        share: bool = False,
+        growth: Growth | None = None,
+    ) -> None:
         # What a cluster's nodes have is Ray's to give out.
         super().__init__(SeatLocks() if address else SeatLocks.of_this_machine(), share=share)
         if address is not None:
             _check_reachable(address)
         self._is_cluster = address is not None
-        self._driver = DriverProcess(address or capacity or local_capacity())
+        self._driver = DriverProcess(address or capacity or local_capacity(), growth)
 
     @property
     def takes_seats(self) -> bool:
@@ -58,7 +66,7 @@ class RayExecutor(StreamingExecutor):
         return not self._is_cluster
 
     def capacity(self) -> Capacity:
-        """The cores and GPUs of each living node."""
+        """The cores and GPUs of each living node, and of those that may still come."""
         return Capacity(tuple(Seats(*node) for node in self._driver.call("capacity", limit_s=_ANSWER_S)))
 
     def check_hosts(self, trials: Sequence[TrialSpec]) -> None:
@@ -93,7 +101,8 @@ class _RayGang:
         seats, trial = [job.need.cpus, job.need.gpus], f"trial {job.trial_id}"
         data = _with_files([str(job.config.get("data"))]) if far else []
         words = driver.stream("open", self._name, asdict(job), seats, _own_settings(), far, data, limit_s=_OPEN_S)
-        waits = f"{trial} waits for {seats[0]} CPUs and {seats[1]} GPUs of Ray"
+        asked = f"{seats[0]} CPUs" + (f" and {seats[1]} GPUs" if seats[1] else "")
+        waits = f"{trial} waits for {asked} of Ray"
         try:
             _tell_once(words, {"waiting": waits, FETCHING: f"{trial}: its hosts fetch {', '.join(data)}"})
         except BaseException:

@@ -104,7 +104,8 @@ def _check_meetings(ray: Any, actors: Mapping[str, Any]) -> None:
         actors[one].meet.remote(job, [(one, 1), (other, 1)], [actors[other]]): (one, other)
         for one, other in pairwise(sorted(actors))
     }
-    ray.wait(list(asked), num_returns=len(asked), timeout=MEET_S + _GRACE_S)
+    if asked:  # further hosts may still have to come
+        ray.wait(list(asked), num_returns=len(asked), timeout=MEET_S + _GRACE_S)
     for reference, (one, other) in asked.items():
         if problem := _meeting_problem(ray, reference):
             raise LaunchError(

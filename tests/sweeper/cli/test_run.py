@@ -171,6 +171,8 @@ def test_on_a_terminal_progress_is_live(spec: Path, tmp_path: Path) -> None:
         (["--executor", "slurm"], 1, "--executor slurm: this is not a SLURM allocation"),
         (["--again", "--resume"], 2, "--again makes another sweep, and --resume goes on with one"),
         (["--executor", "local", "--ray-address", "x"], 2, "--ray-address goes with --executor ray only"),
+        (["--autoscale", "2x4"], 2, "--autoscale goes with --ray-address only"),
+        (["--autoscale", "2"], 2, "'2' is no size of a cluster; write 8x16, or 8x16x4 with GPUs"),
     ],
 )
 def test_what_is_wrong_is_told_before_anything_is_recorded(

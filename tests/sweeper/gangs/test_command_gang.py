@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -18,6 +20,8 @@ import pytest
 import sweeper
 from engine.protocol import Ended, Event, Failed, Point, Ready, Started
 from engine.shared_memory import mapped_segments
+from sweeper.errors import LaunchError
+from sweeper.gangs import command_gang
 from sweeper.gangs.base import Job
 from sweeper.gangs.command_gang import CommandGang
 from sweeper.gangs.launcher import VARIABLE, find_launcher
@@ -357,3 +361,22 @@ def test_a_report_of_something_else_names_it(monkeypatch: pytest.MonkeyPatch) ->
         sweeper.report(loss="x")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"images=1\.5 is no whole number"):
         sweeper.report(loss=1, images=1.5)  # type: ignore[arg-type]
+
+
+def test_a_port_is_for_one_command_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rank 0 binds it late; others must not be told of it in the meantime."""
+    ports = range(21_500, 21_503)
+    monkeypatch.setattr(command_gang, "_PORTS", ports)
+    with contextlib.ExitStack() as marks:
+        found = {}
+        for _ in ports:
+            port, mark = command_gang._free_port("127.0.0.1")
+            found[port] = marks.enter_context(mark)
+        assert set(found) == set(ports)
+        with pytest.raises(LaunchError, match="no port from"):
+            command_gang._free_port("127.0.0.1")
+        with socket.create_server(("127.0.0.1", 21_501)):
+            found[21_501].close()
+            with pytest.raises(LaunchError, match="no port from"):
+                command_gang._free_port("127.0.0.1")
+        assert command_gang._free_port("127.0.0.1")[0] == 21_501

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeper.gangs.seats import Capacity, SeatLedger, Seats, Shape
+from sweeper.gangs.seats import Capacity, Growth, SeatLedger, Seats, Shape
 
 HOLDINGS = st.dictionaries(st.text(max_size=2), st.builds(Seats, st.integers(0, 9), st.integers(0, 9)))
 
@@ -76,3 +76,27 @@ def test_hosts_that_are_apart_seat_a_gang_each() -> None:
     assert hosts.can_ever_seat((4, 1, 0))
     assert not hosts.can_ever_seat((5, 1, 0))
     assert Capacity(hosts.hosts).can_ever_seat((6, 1, 0))
+
+
+@pytest.mark.parametrize(
+    ("text", "growth"),
+    [("8x16", Growth(8, Seats(16))), ("2X4x1", Growth(2, Seats(4, 1))), ("1x1x0", Growth(1, Seats(1)))],
+)
+def test_the_size_of_a_cluster_is_read(text: str, growth: Growth) -> None:
+    assert Growth.parse(text) == growth
+    assert Growth.parse(str(growth)) == growth
+
+
+@pytest.mark.parametrize("text", ["", "8", "x", "8x", "0x4", "2x0", "2x4x-1", "2x4x1x1", "2.5x4", "two"])
+def test_other_words_are_no_size_of_a_cluster(text: str) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        Growth.parse(text)
+
+
+def test_hosts_to_come_fill_a_cluster_up() -> None:
+    growth = Growth(3, Seats(4))
+    assert Capacity(()).grown(growth) == Capacity((Seats(4),) * 3)
+    assert Capacity((Seats(0), Seats(8))).grown(growth) == Capacity((Seats(8), Seats(4), Seats(4)))
+    full = Capacity((Seats(2),) * 4)
+    assert full.grown(growth) is full
+    assert full.grown(None) is full

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from engine.protocol import Ended, Event, Failed
+from engine.protocol import Ended, Event, Failed, Point
 from sweeper.answers.cost import bill
 from sweeper.errors import LaunchError, SeatingError, StoreError
-from sweeper.gangs.base import Job
+from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.process_identity import this_machine
-from sweeper.gangs.seats import Seats
+from sweeper.gangs.seats import Capacity, Seats
 from sweeper.paths import checkpoints_folder
 from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
@@ -652,3 +653,52 @@ def test_a_store_that_refuses_ends_the_gangs_and_is_told(store: Store) -> None:
             Scheduler(store, executor, Watcher()).run(sweep)
     assert executor.closed
     assert [t.state for t in store.trials.of(sweep)] == [TrialState.PENDING]
+
+
+class HostsExecutor(ScriptedExecutor):
+    """Two hosts with two seats each. A gang sits on one of them, as Ray would have it, or waits until it can."""
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(script)
+        self.seated: list[int] = []  # workers, in the order in which their gangs got seats
+        self._free = {"one": 2, "other": 2}
+        self._place: dict[str, str] = {}
+
+    def capacity(self) -> Capacity:
+        return Capacity((Seats(2), Seats(2)))
+
+    def events(self, timeout_s: float) -> Sequence[JobEvent]:
+        waiting = {}
+        for trial_id, (job, events) in list(self._playing.items()):
+            # Single workers spread out, and so leave no host to a pair.
+            host = max(self._free, key=lambda host: self._free[host])
+            if trial_id not in self._place and self._free[host] >= job.workers:
+                self._place[trial_id] = host
+                self._free[host] -= job.workers
+                self.held[trial_id] = datetime.now(UTC)
+                self.seated.append(job.workers)
+            if trial_id not in self._place:
+                waiting[trial_id] = self._playing.pop(trial_id)
+            elif len(events) == 1:
+                self._free[self._place[trial_id]] += job.workers
+        told = super().events(timeout_s)
+        self._playing = waiting | self._playing  # the next seats are for those who have waited longest
+        return told
+
+
+def test_a_gang_that_no_host_has_room_for_keeps_no_seats_from_others(store: Store) -> None:
+    """Two single workers on a host each, then a pair, then further single workers, which need not wait for it."""
+    space = {"workers": [1, 2], "batch_size": [8, 16, 32], "seed": [0, 1]}
+    spec = parse_spec({"name": "scattered", "space": space})
+    of = {workers: [trial for trial in plan(spec) if trial.workers == workers] for workers in (1, 2)}
+    sweep = store.sweeps.add(spec, [*of[1][:2], of[2][2], *of[1][4:]])
+
+    def script(job: Job) -> list[Event]:
+        last = {8: 60, 16: 3, 32: 3}[job.config["batch_size"]]
+        points = [Point(job.trial_id, step, 32 * step, step / 10, 2.0 / step) for step in range(1, last + 1)]
+        return [*completes(job)[:2], *points, Ended(job.trial_id, "completed", last, 32 * last, last / 10)]
+
+    executor = HostsExecutor(script)
+    Scheduler(store, executor, Watcher(), TickingClock()).run(sweep)
+    assert executor.seated == [1, 1, 1, 1, 2]
+    assert store.progress.states(sweep) == {TrialState.COMPLETED: 5}

@@ -6,7 +6,11 @@ The process that runs these tests has a Ray of its own before ours starts, as a 
 from __future__ import annotations
 
 import os
+import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -150,3 +154,34 @@ def test_closing_ends_all_of_ours_and_leaves_the_users_ray(executor: Executor, t
     assert eventually(lambda: not _ours())
     assert not any(isinstance(e.event, Ended | Failed) for e in executor.events(0.0))
     assert ray.get(ray.remote(lambda: "still here").remote()) == "still here"
+
+
+@pytest.mark.long
+def test_a_ray_that_dies_fails_no_trial_that_waits(tmp_path: Path) -> None:
+    """All that runs or waits is resumed; before, ten trials that waited had failed by then."""
+    (tmp_path / "spec.yaml").write_text(
+        f"name: bereft\ntrial: {{model: neuron, data: step-function, images: {ENDLESS}, points: 100000}}\n"
+        "space: {seed: {low: 0, high: 19, step: 1}, workers: [1]}\n"
+    )
+    words = [sys.executable, "-m", "sweeper.cli", "run", "spec.yaml"]
+    environment = os.environ | {"PYTHONPATH": os.getcwd()}
+    with (tmp_path / "said").open("w") as said:
+        run = subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=said, stderr=said)
+    try:
+        assert eventually(lambda: _points(tmp_path / "sweeper.db") > 0, 60), (tmp_path / "said").read_text()
+        drivers = [p for p in psutil.Process(run.pid).children() if "sweeper.gangs.ray.driver" in " ".join(p.cmdline())]
+        drivers[0].kill()
+        assert run.wait(60) == 1
+    finally:
+        run.kill()
+    assert "error: Ray on this machine has died (" in (tmp_path / "said").read_text()
+    with closing(sqlite3.connect(tmp_path / "sweeper.db")) as store:
+        assert store.execute("SELECT DISTINCT state FROM trial").fetchall() == [("pending",)]
+
+
+def _points(database: Path) -> int:
+    if not database.exists():
+        return 0
+    with closing(sqlite3.connect(database)) as store, suppress(sqlite3.OperationalError):  # no tables yet
+        return int(store.execute("SELECT count(*) FROM loss_point").fetchone()[0])
+    return 0
