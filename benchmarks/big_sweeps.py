@@ -23,6 +23,7 @@ from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.seats import Capacity, Seats
 from sweeper.live_view import silent
 from sweeper.plan import plan
+from sweeper.plan.trial import TrialSpec
 from sweeper.scheduling.scheduler import Scheduler
 from sweeper.spec import parse_spec
 from sweeper.store import open_store
@@ -43,7 +44,7 @@ class SimulatedGangs:
         """All hosts."""
         return self._capacity
 
-    def check_hosts(self) -> None:
+    def check_hosts(self, trials: Sequence[TrialSpec]) -> None:
         """They are alike."""
 
     def start(self, job: Job) -> None:

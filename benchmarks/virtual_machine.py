@@ -101,7 +101,7 @@ class VirtualExecutor:
         """See `Executor`."""
         return Capacity((self._machine.seats,))
 
-    def check_hosts(self) -> None:
+    def check_hosts(self, trials: Sequence[TrialSpec]) -> None:
         """There are none."""
 
     def start(self, job: Job) -> None:

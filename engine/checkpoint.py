@@ -35,14 +35,15 @@ class Moment:
 
 
 class Checkpoints:
-    """The checkpoints of one trial in a folder that all ranks see; the latest complete one is kept.
+    """The checkpoints of one trial in a folder, one for all ranks or one a host; the latest complete one is kept.
 
-    A file a rank holds that rank's state; `latest.json`, written last, makes them a checkpoint. Whatever interrupts the
-    writing leaves the one before.
+    A file a rank holds that rank's state; `latest.json`, written last and by rank 0, makes them a checkpoint. Whatever
+    interrupts the writing leaves the one before.
     """
 
     def __init__(self, folder: Path, comm: MPI.Comm, digest: str) -> None:
         self._folder, self._comm, self._digest = folder, comm, digest
+        self._before = folder  # where this rank's state of the checkpoint before is
 
     def save(self, moment: Moment, state: dict[str, Any]) -> None:
         """Keep `state`, which differs by rank, as of `moment`, of which rank 0's counts. Collective.
@@ -64,22 +65,24 @@ class Checkpoints:
                 "phases": moment.phases,
             }
             _write(self._folder / _LATEST, lambda path: path.write_text(json.dumps(content)))
-            for other in self._folder.iterdir():
-                if other.is_dir() and other != folder:
-                    shutil.rmtree(other, ignore_errors=True)
+        # On a host of its own no rank but 0 knows when the note is written.
+        kept = {folder} if self._comm.rank == 0 else {folder, self._before}
+        for other in set(self._folder.glob("step-*")) - kept:
+            shutil.rmtree(other, ignore_errors=True)
+        self._before = folder
 
     def load(self, device: torch.device) -> tuple[Moment, dict[str, Any]] | None:
         """The latest checkpoint, the moment as rank 0 has it; None where there is none that fits. Collective."""
         moment = self._comm.bcast(self._read_latest() if self._comm.rank == 0 else None)
         state = None if moment is None else self._read_state(moment.step, device)
+        self._before = self._folder if moment is None else self._at(moment.step)
         everywhere: bool = self._comm.allreduce(state is not None, MPI.LAND)
         return (moment, state) if everywhere and moment is not None and state is not None else None
 
     def remove(self) -> None:
         """What is over needs none. Collective."""
         self._comm.Barrier()
-        if self._comm.rank == 0:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self._folder, ignore_errors=True)  # each rank, for hosts may have folders of their own
 
     @property
     def _mine(self) -> str:

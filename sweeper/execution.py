@@ -291,7 +291,7 @@ def execute(
         closing(make_executor(name, address, share=execution.shares_with_others, growth=execution.growth)) as executor,
     ):
         check_seating(trials, executor.capacity(), oversubscribe=execution.oversubscribe)
-        executor.check_hosts()
+        executor.check_hosts(trials)
         interrupts.defer(kill_gangs, at=2 + execution.finish_running)
         sweep_id = submit()
         sweep = store.sweeps.find(sweep_id)

@@ -121,6 +121,15 @@ class CurveAnswer(_Answer):
     not_finite: dict[str, str]
 
 
+class PrintedAnswer(_Answer):
+    """As `sweeper log --json`: of long texts the end, with so many bytes `omitted` before it."""
+
+    trial: str
+    attempt: int
+    text: str
+    omitted: int
+
+
 class HealthAnswer(_Answer):
     """Whether the store answers and sweeps are run."""
 

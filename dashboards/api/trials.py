@@ -11,10 +11,12 @@ from starlette.responses import Response
 from dashboards.api import documented
 from dashboards.api.documented import errors
 from dashboards.responses.json_answers import JsonAnswer
+from sweeper.answers.printed import printed_answer
 from sweeper.answers.sweeps import trial_answer
 from sweeper.store import AttemptRecord, Store, per_step
 
 Id = Annotated[str, Path(description="A trial's id.")]
+Number = Annotated[int | None, Query(ge=1, le=1_000_000, description="By default the latest.")]
 
 
 def routes(store: Store) -> APIRouter:
@@ -33,10 +35,7 @@ def routes(store: Store) -> APIRouter:
         return JsonAnswer({**answer, "attempts": attempts})
 
     @routes.get("/trials/{trial}/curve", response_model=documented.CurveAnswer, responses=errors())
-    def curve_of_trial(
-        trial: Id,
-        attempt: Annotated[int | None, Query(ge=1, le=1_000_000, description="By default the latest.")] = None,
-    ) -> Response:
+    def curve_of_trial(trial: Id, attempt: Number = None) -> Response:
         """All loss points of an attempt."""
         found = store.trials.find(trial)
         number = found.attempt if attempt is None else attempt
@@ -49,6 +48,11 @@ def routes(store: Store) -> APIRouter:
                 "not_finite": {str(p.step): str(p.loss) for p in points if not math.isfinite(p.loss)},
             }
         )
+
+    @routes.get("/trials/{trial}/log", response_model=documented.PrintedAnswer, responses=errors())
+    def log_of_trial(trial: Id, attempt: Number = None) -> Response:
+        """What the ranks of an attempt that has ended printed."""
+        return JsonAnswer(printed_answer(store, trial, attempt))
 
     return routes
 

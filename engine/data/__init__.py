@@ -11,7 +11,7 @@ from engine.data.base import DataSet
 from engine.errors import DataError
 from engine.factories import FactoryError, find_factory
 
-__all__ = ["DataSet", "fetch", "is_here", "load"]
+__all__ = ["DataSet", "fetch", "has_files", "is_here", "load"]
 
 # Data sets of files, with what tells where they lie; the others are made up or inside a library.
 _ON_DISK: dict[str, Callable[[], Path | None]] = {
@@ -29,9 +29,14 @@ _LOADERS: dict[str, Callable[[str], DataSet]] = {
 assert _LOADERS.keys() == DATA.keys()
 
 
+def has_files(name: str) -> bool:
+    """Whether a data set is made of files, which each machine must have."""
+    return name in _ON_DISK
+
+
 def is_here(name: str) -> bool:
     """Whether a data set can be loaded without fetching anything."""
-    return name not in _ON_DISK or _ON_DISK[name]() is not None
+    return not has_files(name) or _ON_DISK[name]() is not None
 
 
 def fetch(name: str) -> None:
@@ -40,7 +45,7 @@ def fetch(name: str) -> None:
     Raises:
         DataError: they are nowhere, cannot be fetched, or are damaged.
     """
-    if name in _ON_DISK:
+    if has_files(name):
         load(name)
 
 

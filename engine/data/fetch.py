@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 _TIMEOUT_S = 30.0
 _BLOCK = 1 << 20
+_PARTIAL = ".partial-"  # begins the names of files that are being written
 
 
 class FetchError(Exception):
@@ -30,6 +31,8 @@ class FetchError(Exception):
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock, so that ranks that start together fetch and decode once.
+
+    The system gives it back if its holder is killed. What that has left half done is removed by the next one.
 
     Raises:
         FetchError: the folder cannot be made or written.
@@ -41,6 +44,9 @@ def locked(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise FetchError(f"{folder}: cannot be written ({error.strerror})") from None
     try:
+        with contextlib.suppress(OSError):  # they only take room
+            for left in folder.glob(f"{_PARTIAL}*"):
+                left.unlink()
         yield
     finally:
         lock.release()
@@ -135,9 +141,10 @@ def _run(command: list[str], folder: Path | None = None) -> None:
 
 @contextlib.contextmanager
 def temporary_beside(target: Path) -> Iterator[Path]:
-    """A unique name in the target's folder, for `os.replace`; gone afterwards if still there."""
+    """A unique name in the target's folder, which is locked, for `os.replace`; gone afterwards if still there."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix="".join(target.suffixes), dir=target.parent)
+    begin, end = f"{_PARTIAL}{target.stem}-", "".join(target.suffixes)
+    handle, name = tempfile.mkstemp(prefix=begin, suffix=end, dir=target.parent)
     os.close(handle)
     partial = Path(name)
     try:

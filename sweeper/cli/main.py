@@ -23,6 +23,7 @@ COMMANDS = {
     "run": "sweeper.cli.run:run",
     "list": "sweeper.cli.list_sweeps:list_sweeps",
     "show": "sweeper.cli.show:show",
+    "log": "sweeper.cli.log:log",
     "best": "sweeper.cli.best:best",
     "forecast": "sweeper.cli.forecast:forecast",
     "submit": "sweeper.cli.submit:submit",

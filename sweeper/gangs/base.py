@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from engine.protocol import Event
 from sweeper.gangs.seats import Capacity, Seats, seats_of
+from sweeper.plan.trial import TrialSpec
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,9 @@ class Job:
 class JobEvent:
     """An event of a job; `gang_id` and `log` are those of the gang that serves it.
 
-    `elapsed_s` is the time since the job was started. `shared`, of the first and the last event, where ranks share
-    cores or GPUs, with each other or with other sweeps: their times then tell little.
+    `elapsed_s` is the time since the job was started. Only the first and the last event have these two: `shared`, where
+    ranks share cores or GPUs, with each other or with other sweeps, and their times tell little; and `log_at`, how far
+    the log goes in bytes. What lies between is what the ranks have printed for this job.
     """
 
     trial_id: str
@@ -77,6 +79,7 @@ class JobEvent:
     log: str = ""
     elapsed_s: float = field(default=0.0, compare=False)
     shared: bool = False
+    log_at: int | None = field(default=None, compare=False)
 
 
 class Executor(Protocol):
@@ -93,8 +96,11 @@ class Executor(Protocol):
     def capacity(self) -> Capacity:
         """What may be used. Raises LaunchError where it cannot be found out."""
 
-    def check_hosts(self) -> None:
-        """See that the hosts have what ranks need, before the first job. Raises LaunchError where they do not."""
+    def check_hosts(self, trials: Sequence[TrialSpec]) -> None:
+        """See that the hosts have what the ranks of such trials need, before the first job.
+
+        Raises LaunchError where they do not.
+        """
 
     def start(self, job: Job) -> None:
         """Begin a job, on a gang of its own or an idle one of the same shape."""

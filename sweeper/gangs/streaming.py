@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import queue
 import threading
 import time
@@ -19,6 +20,7 @@ from sweeper.gangs.pool import GangPool
 from sweeper.gangs.processes import end_orphans
 from sweeper.gangs.seat_locks import SeatLocks, TakenSeats
 from sweeper.gangs.seats import Capacity, Seats
+from sweeper.plan.trial import TrialSpec
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +83,7 @@ class StreamingExecutor(ABC):
         """Whether a gang has its seats before it is opened; if not, somebody else gives them out while it opens."""
         return True
 
-    def check_hosts(self) -> None:  # noqa: B027 - one host is looked at before its executor is made
+    def check_hosts(self, trials: Sequence[TrialSpec]) -> None:  # noqa: B027 - one host is looked at before
         """See `Executor.check_hosts`."""
 
     def abandon_opening(self) -> None:  # noqa: B027 - most gangs open soon
@@ -223,7 +225,7 @@ class StreamingExecutor(ABC):
                 if isinstance(event.event, Ended | Failed):
                     last = event
                 elif isinstance(event.event, Ready):
-                    self._events.put(replace(event, shared=seated.shared))
+                    self._events.put(replace(event, shared=seated.shared, log_at=seated.log_at))
                 else:
                     seated.trained |= isinstance(event.event, Started)
                     self._events.put(event)
@@ -231,7 +233,11 @@ class StreamingExecutor(ABC):
             self._leave(seated, job, reusable=False)
             raise
         seated.served += isinstance(last and last.event, Ended)
-        return last
+        if last is None:
+            return None
+        # What comes later counts for the next job: nothing is lost.
+        seated.log_at = _size(last.log)
+        return replace(last, log_at=seated.log_at)
 
     def _seat(self, job: Job) -> _Seated | None:
         """An idle gang of the job's shape, else a new one; None when closing has begun, or the job is stopped."""
@@ -354,11 +360,20 @@ def failed(job: Job, error: Exception) -> Failed:
     return Failed(job.trial_id, str(error))
 
 
+def _size(log: str) -> int:
+    """How far a log goes in bytes; a gang that never came up may have none."""
+    try:
+        return os.path.getsize(log)
+    except OSError:
+        return 0
+
+
 @dataclass(eq=False)
 class _Seated:
     """A gang on its seats; `shared` where its ranks have less than a core, or a GPU, each to themselves.
 
     It has `served` so many jobs to their ends; `trained` whether it has begun to train the one that it was given last.
+    `log_at` is how far its log went at the end of the last one.
     """
 
     gang: GangHandle
@@ -367,3 +382,4 @@ class _Seated:
     ahead: bool = False
     served: int = 0
     trained: bool = False
+    log_at: int = 0

@@ -2,7 +2,8 @@
 
 Head: {"sweeper": {"format": 2, "version"}, "sweep": {...}, "gangs": [...]}. Trial: {"trial": {...}, "attempts":
 [{"attempt": {...}, "points", "evaluations": [...], "phases": {name: seconds}}]}. The fields are those of the store's
-records, moments ISO 8601 in UTC. "points" is how many there are, where a format keeps them in a place of their own.
+records, moments ISO 8601 in UTC. "points" is how many there are, where a format keeps them in a place of their own. An
+attempt whose ranks printed something also has "printed": {"text", "omitted"}.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sweeper.interchange.numbers import shorten
 from sweeper.ranking.curve import LossPoint
 from sweeper.spec.sweep_name import checked_name
 from sweeper.store.archived import ArchivedAttempt, ArchivedSweep, ArchivedTrial
-from sweeper.store.records import AttemptRecord, EvaluationRecord, TrialRecord
+from sweeper.store.records import AttemptRecord, EvaluationRecord, Printed, TrialRecord
 
 FORMAT = 2
 _FROM_FIRST_POINT = 1  # the format of exports whose areas begin at the first point
@@ -53,6 +54,7 @@ def trial_document(trial: ArchivedTrial, points: Callable[[Sequence[LossPoint]],
                 "points": points(attempt.points),
                 "evaluations": [asdict(evaluation) for evaluation in attempt.evaluations],
                 "phases": attempt.phases,
+                **({"printed": asdict(attempt.printed)} if attempt.printed else {}),
             }
             for attempt in trial.attempts
         ],
@@ -110,7 +112,8 @@ def _attempt(where: str, document: Any, points: Points) -> ArchivedAttempt:
         raise DocumentError(f"{where}: attempt {record.number} has {len(found)} of {there} points", _NOT_WHOLE)
     evaluations = [_record(EvaluationRecord, one, where) for one in _part(where, document, "evaluations", list)]
     phases = _record(dict[str, float], _part(where, document, "phases", dict), where)
-    return ArchivedAttempt(record, found, tuple(evaluations), phases)
+    printed = _record(Printed, document["printed"], f"{where}: printed") if "printed" in document else None
+    return ArchivedAttempt(record, found, tuple(evaluations), phases, printed)
 
 
 @cache

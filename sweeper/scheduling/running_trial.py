@@ -14,8 +14,9 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking.area_bound import Verdict
 from sweeper.ranking.curve import CurveSummary, LossPoint, summarize
 from sweeper.scheduling.admission import shape_of
+from sweeper.scheduling.printed import read_printed
 from sweeper.spec import Limits
-from sweeper.store import EvaluationRecord, GangRecord, Store, TrialRecord
+from sweeper.store import EvaluationRecord, GangRecord, Printed, Store, TrialRecord
 
 STATE_OF = {  # what a trial comes to, by what its ranks say
     "completed": TrialState.COMPLETED,
@@ -26,9 +27,15 @@ STATE_OF = {  # what a trial comes to, by what its ranks say
 
 @dataclass
 class Running:
-    """A claimed trial: its points so far, and how many of them the store has."""
+    """A claimed trial: its points so far, and how many of them the store has.
+
+    Its ranks print to `log`, from `log_from` up to `log_to` in bytes.
+    """
 
     trial: TrialRecord
+    log: str
+    log_from: int = 0
+    log_to: int | None = None  # known when it has ended
     points: list[LossPoint] = field(default_factory=list)
     written: int = 0
     written_at: float = 0.0
@@ -36,6 +43,11 @@ class Running:
     is_up: bool = False  # its gang; the store then knows since when it holds its seats
     trains: bool = False
     verdict: Verdict | None = None  # why it was asked to stop, as far as a guide said so
+
+    @property
+    def printed(self) -> Printed | None:
+        """What its ranks have printed; None where that is nothing."""
+        return read_printed(self.log, self.log_from, self.log_to)
 
 
 def must_share(trial: TrialRecord, need: Seats) -> bool:

@@ -325,10 +325,11 @@ class Scheduler:
         )
         self._has_started = True
         now = self._clock()
-        self._running[trial.id] = Running(claimed, written_at=now, begun_at=now)
+        job = job_for(claimed, self._admission.need(trial), self._limits)
+        self._running[trial.id] = Running(claimed, job.log, written_at=now, begun_at=now)
         self._admission.begin(claimed)
         self._observer.trial_started(claimed)
-        self._executor.start(job_for(claimed, self._admission.need(trial), self._limits))
+        self._executor.start(job)
 
     def _handle(self, happened: JobEvent) -> None:
         running = self._running.get(happened.trial_id)
@@ -337,6 +338,7 @@ class Scheduler:
         trial, event = running.trial, happened.event
         match event:
             case Ready():
+                running.log, running.log_from = happened.log, happened.log_at or 0
                 gang = gang_record(happened, event, trial.sweep_id)
                 kept = bool(trial.config.get("checkpoint_every"))  # with the seconds of earlier attempts
                 marks = {"oversubscribed": happened.shared, "keep": kept}
@@ -364,11 +366,13 @@ class Scheduler:
                 pass  # a program that is told to end may do so as if it had completed
             case Ended():
                 running.trial = replace(trial, oversubscribed=trial.oversubscribed or happened.shared)
+                running.log_to = happened.log_at
                 self._over.append((running, event))
                 self._leave_seats(running.trial)
             case Failed() if self._interrupts() > self._finish_running or self._is_ended_from_outside():
                 pass  # gangs are being ended: the trial counts as interrupted, and another attempt will tell
             case Failed():
+                running.log_to = happened.log_at
                 self._fail(running, event)
 
     def _is_ended_from_outside(self) -> bool:
@@ -415,9 +419,10 @@ class Scheduler:
                 traceback=traceback,
                 phases=phases,
                 oversubscribed=trial.oversubscribed,
+                printed=running.printed,
                 held_since=self._held_since(running),
             )
-            if state in (TrialState.PRUNED, TrialState.CANCELLED):
+            if state is not TrialState.FAILED:
                 shutil.rmtree(checkpoints_folder(trial.id), ignore_errors=True)  # nobody goes on from these
             if settled is Settled.RESTORED:
                 self._tell_kept(trial.id, f"repetition {state.value}" + (f", {reason}" if reason else ""))
@@ -467,8 +472,7 @@ class Scheduler:
         """Let a trial whose attempt has ended wait again; it as it is now."""
         trial = running.trial
         self._write(running)
-        held_since = self._held_since(running)
-        self._store.attempts.release(trial.id, trial.attempt, reason, outcome, traceback, held_since=held_since)
+        self._release(running, reason, outcome, traceback)
         self._leave_seats(trial)
         waiting = self._put_back_as[trial.id] = replace(trial, state=TrialState.PENDING, scheduler_id=None)
         self._again.append(waiting.waits)
@@ -487,9 +491,18 @@ class Scheduler:
         self._store.attempts.add_points(running.trial.id, running.trial.attempt, unwritten)
         running.written = len(running.points)
 
-    def _release(self, running: Running) -> None:
-        trial, held_since = running.trial, self._held_since(running)
-        self._store.attempts.release(trial.id, trial.attempt, INTERRUPTED, held_since=held_since)
+    def _release(
+        self, running: Running, reason: str = INTERRUPTED, outcome: str = INTERRUPTED, traceback: str = ""
+    ) -> None:
+        self._store.attempts.release(
+            running.trial.id,
+            running.trial.attempt,
+            reason,
+            outcome,
+            traceback,
+            printed=running.printed,
+            held_since=self._held_since(running),
+        )
 
     def _held_since(self, running: Running) -> datetime | None:
         """Since when an attempt that ends has held its seats, now if it had none; None if the store knows it already.

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from sweeper.ranking.curve import LossPoint
-from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, TrialRecord
+from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, Printed, TrialRecord
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,13 @@ class ArchivedSweep:
 
 @dataclass(frozen=True)
 class ArchivedAttempt:
-    """An attempt and what it reported; `phases` are total seconds by name, sorted by it."""
+    """An attempt, what it reported and printed; `phases` are total seconds by name, sorted by it."""
 
     record: AttemptRecord
     points: tuple[LossPoint, ...]
     evaluations: tuple[EvaluationRecord, ...]
     phases: dict[str, float]
+    printed: Printed | None = None
 
 
 @dataclass(frozen=True)

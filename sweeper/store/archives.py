@@ -14,7 +14,7 @@ from sweeper.ranking.curve import LossPoint
 from sweeper.store import rows, statements, tables
 from sweeper.store.archived import Archive, ArchivedAttempt, ArchivedSweep, ArchivedTrial
 from sweeper.store.areas import compute_areas
-from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, TrialRecord
+from sweeper.store.records import AttemptRecord, EvaluationRecord, GangRecord, Printed, TrialRecord
 from sweeper.store.store import Store
 
 IMPORTING = "importing"  # the origin of a sweep that is not whole yet
@@ -117,14 +117,14 @@ def _whole_trials(connection: Connection, ids: Sequence[str]) -> list[ArchivedTr
     records = connection.execute(query).mappings().all()
     order = (attempt.c.trial_id, attempt.c.number)
     tries = connection.execute(select(attempt).where(attempt.c.trial_id.in_(ids)).order_by(*order)).mappings().all()
-    points, phases = _points(connection, ids), _phases(connection, ids)
+    points, phases, printed = _points(connection, ids), _phases(connection, ids), _printed(connection, ids)
     evaluations: dict[tuple[str, int], list[Any]] = {}
     for row in _reported(connection, tables.evaluation, ids):
         evaluations.setdefault((row["trial_id"], row["attempt"]), []).append(rows.evaluation_record(row))
     attempts: dict[str, list[ArchivedAttempt]] = {}
     for row in tries:
         key = row["trial_id"], row["number"]
-        told = tuple(points.get(key, ())), tuple(evaluations.get(key, ())), phases.get(key, {})
+        told = tuple(points.get(key, ())), tuple(evaluations.get(key, ())), phases.get(key, {}), printed.get(key)
         attempts.setdefault(key[0], []).append(ArchivedAttempt(rows.attempt_record(row), *told))
     return [
         ArchivedTrial(replace(rows.trial_record(row), scheduler_id=None), tuple(attempts.get(row["id"], ())))
@@ -155,6 +155,12 @@ def _phases(connection: Connection, ids: Sequence[str]) -> dict[tuple[str, int],
     for row in connection.execute(query):
         found.setdefault((row.trial_id, row.attempt), {})[row.name] = row.seconds
     return found
+
+
+def _printed(connection: Connection, ids: Sequence[str]) -> dict[tuple[str, int], Printed]:
+    table = tables.printed
+    found = connection.execute(select(table).where(table.c.trial_id.in_(ids)))
+    return {(row.trial_id, row.attempt): Printed(row.text, row.omitted) for row in found}
 
 
 def _complete(connection: Connection, sweep: ArchivedSweep, sweep_id: str) -> None:
@@ -208,14 +214,15 @@ def _add_trials(connection: Connection, batch: Sequence[ArchivedTrial]) -> None:
     connection.execute(insert(tables.trial), [_fields(trial.record) for trial in batch])
     if attempts:
         connection.execute(insert(tables.attempt), [_fields(attempt.record) for attempt in attempts])
-    evaluations, phases = [], []
+    evaluations, phases, printed = [], [], []
     for attempt in attempts:
         trial_id, number = attempt.record.trial_id, attempt.record.number
         shared = {"trial_id": trial_id, "attempt": number}
         statements.insert_points(connection, trial_id, number, attempt.points)
         evaluations += [{**shared, **_fields(evaluation)} for evaluation in attempt.evaluations]
         phases += [{**shared, "name": name, "seconds": seconds} for name, seconds in attempt.phases.items()]
-    for table, values in ((tables.evaluation, evaluations), (tables.phase, phases)):
+        printed += [{**shared, **vars(attempt.printed)}] if attempt.printed else []
+    for table, values in ((tables.evaluation, evaluations), (tables.phase, phases), (tables.printed, printed)):
         if values:
             connection.execute(insert(table), values)
 

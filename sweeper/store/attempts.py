@@ -15,7 +15,7 @@ from sweeper.errors import LostTrialError
 from sweeper.plan.trial import KEPT, TrialState, predecessors, replaces
 from sweeper.ranking.curve import CurveSummary, LossPoint
 from sweeper.store import rows, statements, tables
-from sweeper.store.records import AttemptRecord, AttemptSpan, EvaluationRecord, GangRecord, Settled
+from sweeper.store.records import AttemptRecord, AttemptSpan, EvaluationRecord, GangRecord, Printed, Settled
 from sweeper.store.transactions import Transactions
 
 _AT_ONCE = 500  # values in one statement; SQLite takes a limited number
@@ -109,9 +109,12 @@ class Attempts:
         phases: Mapping[str, float] | None = None,
         oversubscribed: bool = False,
         derived_from: str | None = None,
+        printed: Printed | None = None,
         held_since: datetime | None = None,
     ) -> Settled:
         """End a running trial; its points are in already, its phases (total seconds by name) come with this.
+
+        So does what its ranks `printed`; None if that is nothing.
 
         One that is repeated returns to the result that it keeps, unless the end `replaces` that
         (`sweeper.plan.trial`): it does so if it fails, is cancelled, or is pruned and had a complete result. The
@@ -145,7 +148,8 @@ class Attempts:
                 raise LostTrialError(
                     f"trial {trial_id} is not running in attempt {attempt}", "an ended trial stays as it is"
                 )
-            statements.end_attempt(connection, trial_id, attempt, state.value, reason, traceback, held_since=held_since)
+            end = partial(statements.end_attempt, printed=printed, held_since=held_since)
+            end(connection, trial_id, attempt, state.value, reason, traceback)
             if parts:
                 connection.execute(insert(tables.phase), parts)
             return Settled.RESTORED if restored else Settled.ENDED
@@ -192,13 +196,17 @@ class Attempts:
         outcome: str = statements.INTERRUPTED,
         traceback: str = "",
         *,
+        printed: Printed | None = None,
         held_since: datetime | None = None,
     ) -> None:
         """Put a running trial back to pending; what the attempt reported, and its `outcome`, stay with the attempt.
 
-        One that is repeated, and was interrupted, returns to the result that it keeps. `held_since` as in `finish`.
+        One that is repeated, and was interrupted, returns to the result that it keeps. `printed` and `held_since` as in
+        `finish`.
         """
-        release = partial(statements.release, outcome=outcome, traceback=traceback, held_since=held_since)
+        release = partial(
+            statements.release, outcome=outcome, traceback=traceback, printed=printed, held_since=held_since
+        )
         self._write(lambda connection: release(connection, trial_id, attempt, reason))
 
     # What was recorded
@@ -269,6 +277,12 @@ class Attempts:
         table = tables.phase
         query = select(table.c.name, table.c.seconds).where(table.c.trial_id == trial_id, table.c.attempt == attempt)
         return {row["name"]: row["seconds"] for row in self._all(query)}
+
+    def printed(self, trial_id: str, attempt: int) -> Printed | None:
+        """What the ranks of an attempt that has ended printed; None if that is nothing, or nobody recorded it."""
+        table = tables.printed.c
+        query = select(table.text, table.omitted).where(table.trial_id == trial_id, table.attempt == attempt)
+        return next((Printed(**row) for row in self._all(query)), None)
 
     def gangs(self, sweep_id: str) -> list[GangRecord]:
         """The gangs of a sweep, first to last."""

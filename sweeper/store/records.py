@@ -232,6 +232,14 @@ class AttemptRecord:
 
 
 @dataclass(frozen=True)
+class Printed:
+    """What the ranks of an attempt printed: the `text` is all of it, or the end, with `omitted` bytes before it."""
+
+    text: str
+    omitted: int = 0
+
+
+@dataclass(frozen=True)
 class AttemptSpan:
     """When an attempt had a gang, and what its time went into, in seconds; None where that is not known (yet).
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 
 from sweeper.errors import StoreError
 
-SCHEMA_HEAD = "0008"
+SCHEMA_HEAD = "0009"
 _OURS = frozenset({"sweep", "trial", "attempt", "loss_point"})  # tables of every version
 # What can be seen without naming a schema, and was not put there by an extension.
 _TABLES = """

@@ -24,6 +24,7 @@ from sqlalchemy import (
     exists,
     false,
     func,
+    insert,
     or_,
     select,
     true,
@@ -36,6 +37,7 @@ from sweeper.plan.trial import KEEPING, KEPT, TrialState, predecessors
 from sweeper.ranking.chance import LIMITS
 from sweeper.ranking.curve import LossPoint
 from sweeper.store import tables
+from sweeper.store.records import Printed
 
 PLACE = 8  # of the position among the columns of `candidates_of`
 INTERRUPTED = "interrupted"  # the state of an attempt that did not come to its end
@@ -129,13 +131,16 @@ def end_attempt(
     reason: str,
     traceback: str,
     *,
+    printed: Printed | None = None,
     held_since: datetime | None = None,
     ended_at: datetime | None = None,
 ) -> None:
-    """Record the end of an attempt, now or at another time, and if given since when it has held its seats."""
+    """Record the end of an attempt, now or at another time, what it `printed`, and since when it has held its seats."""
     ended = {"state": state, "reason": reason, "traceback": traceback, "ended_at": ended_at or datetime.now(UTC)}
     ended |= {"started_at": held_since} if held_since else {}
     connection.execute(attempt_update(trial_id, attempt).values(**ended))
+    if printed:
+        connection.execute(insert(tables.printed).values(trial_id=trial_id, attempt=attempt, **vars(printed)))
 
 
 def release(
@@ -146,6 +151,7 @@ def release(
     *conditions: ColumnElement[bool],
     outcome: str = INTERRUPTED,
     traceback: str = "",
+    printed: Printed | None = None,
     held_since: datetime | None = None,
     ended_at: datetime | None = None,
 ) -> bool:
@@ -161,7 +167,7 @@ def release(
         released = connection.execute(back).rowcount > 0
     if released:
         times = {"held_since": held_since, "ended_at": ended_at}
-        end_attempt(connection, trial_id, attempt, outcome, reason, traceback, **times)
+        end_attempt(connection, trial_id, attempt, outcome, reason, traceback, printed=printed, **times)
     return released
 
 

@@ -244,3 +244,12 @@ evaluation = Table(
     Column("loss", AnyDouble, nullable=True),
     Column("accuracy", AnyDouble, nullable=True),
 )
+
+# What the ranks of an attempt printed, without so many bytes before; no row where they printed nothing.
+printed = Table(
+    "printed",
+    metadata,
+    *_of_attempt(),
+    Column("omitted", BigInteger, nullable=False),
+    Column("text", Words, nullable=False),
+)

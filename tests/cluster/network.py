@@ -14,6 +14,7 @@ from pathlib import Path
 _CLONE_NEWNET = 0x40000000  # of setns(2)
 _NAMESPACES = Path("/run/netns")
 _RESOLVER = Path("/etc/resolv.conf")
+OWN_FOLDER = "own"  # beside the hosts' folders
 
 
 def why_no_network() -> str:
@@ -55,7 +56,7 @@ class Host:
 
     def command(self, words: Sequence[str]) -> list[str]:
         """These words as a command that runs here, with the host's own name."""
-        own_name = ["unshare", "--uts", "sh", "-c", f'hostname {self.name} && exec "$@"', "sh"]
+        own_name = ["unshare", "--uts", "sh", "-c", f'hostname {self.name} && {self._own_folder()} && exec "$@"', "sh"]
         return ["ip", "netns", "exec", self.namespace, *own_name, *words]
 
     def start(self, words: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
@@ -71,6 +72,13 @@ class Host:
             )
         self.started.append(process)
         return process
+
+    def _own_folder(self) -> str:
+        """The shell's words for a folder that has the same path on each host, and other files: nothing else has."""
+        own, shown = self.folder / "own", self.folder.parent / OWN_FOLDER
+        own.mkdir(exist_ok=True)
+        shown.mkdir(exist_ok=True)
+        return f"mount --bind {own} {shown}"
 
     def unplug(self) -> None:
         """Pull its cable: nothing reaches it, and nobody is told."""

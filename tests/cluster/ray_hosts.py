@@ -48,10 +48,11 @@ class RayHosts:
         return f"{self.hosts[0].address}:{_PORT}"
 
     def environment(self, host: Host) -> dict[str, str]:
-        """For what runs on a host: data and seats of its own."""
+        """For what runs on a host: data, cache and seats of its own."""
         data, seats = host.folder / "data", host.folder / "seats"
         data.mkdir(exist_ok=True)
         own = {"SWEEPER_DATA": str(data), SEATS_VARIABLE: str(seats), TAG: f"{os.getpid()} {host.name}"}
+        own["XDG_CACHE_HOME"] = str(host.folder / "cache")
         return {**os.environ, **_BY_NETWORK, **own, **self._of_ray()}
 
     @contextmanager

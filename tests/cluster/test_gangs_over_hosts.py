@@ -65,6 +65,26 @@ def test_the_gang_stays_for_the_next_job(executor: RayExecutor, tmp_path: Path) 
     assert executor_first[0].gang_id == second[0].gang_id
 
 
+def test_all_that_ranks_print_on_their_hosts_is_here_when_the_end_is_told(
+    executor: RayExecutor, tmp_path: Path
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, sys\n"
+        "for number in range(30_000):\n"
+        "    print(f'rank {os.environ[\"RANK\"]} says {number}', file=sys.stderr)\n"
+        "import sweeper; sweeper.report(loss=1.0, step=1, images=1)\n"
+    )
+    words = {"command": ["python", str(program)], "folder": str(tmp_path)}
+    executor.start(replace(job(tmp_path, "talking", workers=2), config=words))
+    last = drain(executor, "talking")["talking"][-1]
+    assert isinstance(last.event, Ended), last
+    said = Path(last.log).read_bytes()
+    assert last.log_at == len(said)
+    for rank in (0, 1):  # a rank's lines may be cut in two by another's
+        assert said.count(b"rank %d says" % rank) >= 29_000
+
+
 @pytest.mark.long
 def test_an_exchange_takes_the_time_of_its_cable(executor: RayExecutor, cluster: RayHosts, tmp_path: Path) -> None:
     """Gradients cross a cable of 50 Mbit/s in each step, and the server waits for them."""

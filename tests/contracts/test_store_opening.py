@@ -22,7 +22,7 @@ from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import parse_spec
-from sweeper.store import GangRecord, open_store, read_store
+from sweeper.store import GangRecord, Printed, open_store, read_store
 from sweeper.store.connection import connect, parse_url, writing_engine
 from sweeper.store.schema import SCHEMA_HEAD
 from sweeper.store.tables import metadata
@@ -79,7 +79,8 @@ def test_what_others_read_has_its_names() -> None:
     for table, columns in expected.items():
         assert columns <= set(metadata.tables[table].columns.keys())
     assert set(metadata.tables) == {
-        *("sweep", "trial", "attempt", "loss_point", "phase", "evaluation", "gang", "scheduler", "submission")
+        *("sweep", "trial", "attempt", "loss_point", "phase", "evaluation", "gang", "scheduler", "submission"),
+        "printed",
     }
 
 
@@ -106,7 +107,8 @@ def test_deleting_a_sweep_deletes_all_of_it(url: str) -> None:
     store.attempts.claim(trial.id)
     store.attempts.assign_gang(trial.id, 1, GangRecord("g", sweep_id, 1, [], [], {}, datetime.now(UTC)), "gang.log")
     store.attempts.add_points(trial.id, 1, [LossPoint(1, 1, 1.0, 1.0)])
-    store.attempts.finish(trial.id, 1, TrialState.COMPLETED, summarize([]), phases={"compute": 1.0})
+    told = Printed("a warning\n")
+    store.attempts.finish(trial.id, 1, TrialState.COMPLETED, summarize([]), phases={"compute": 1.0}, printed=told)
     engine = connect(url)
     filled = metadata.sorted_tables
     for beside in ("evaluation", "scheduler"):

@@ -350,6 +350,28 @@ def test_all_ranks_go_on_from_a_checkpoint(exchange: dict[str, object], tmp_path
         assert not whole
 
 
+def test_ranks_with_folders_of_their_own_keep_few_checkpoints_and_remove_them(tmp_path_factory: Any) -> None:
+    """As on hosts that share none: only rank 0 has the note."""
+    folder = tmp_path_factory.mktemp("own")
+    settings = {**PICTURES, "model": "mlp", "images": 160, "global_batch_size": 8, "checkpoint_every": 24}
+    config = TrainingConfig.model_validate(settings)
+    reported: list[Point] = []
+
+    def report(event: object) -> None:
+        reported.extend([event] if isinstance(event, Point) else [])
+
+    train("t", config, WORLD, report, lambda: bool(reported) and (reported[-1].images or 0) >= 104, folder)
+    steps = [int(path.name.removeprefix("step-")) for path in folder.glob("step-*")]
+    newest = WORLD.bcast(max(steps))
+    assert newest in steps
+    assert len(steps) <= (1 if WORLD.rank == 0 else 2)
+    assert (folder / "latest.json").exists() == (WORLD.rank == 0)
+    started: list[Started] = []
+    train("t", config, WORLD, lambda e: started.extend([e] if isinstance(e, Started) else []), lambda: False, folder)
+    assert [one.effective["resumed_at_step"] for one in started] == ([newest] if WORLD.rank == 0 else [])
+    assert not folder.exists()
+
+
 @pytest.mark.parametrize("method", ["parameter-server", "all-reduce", "ring"])
 def test_a_curve_does_not_depend_on_what_the_ranks_have_kept(method: str) -> None:
     settings = {**PICTURES, "model": "mlp", "images": 50, "global_batch_size": 12, "points": "all"}

@@ -1,4 +1,4 @@
-"""The end of a gang's log, for a page."""
+"""What the ranks of an attempt printed, for a page: from the store, or from the end of the gang's log."""
 
 from __future__ import annotations
 
@@ -8,18 +8,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeper.paths import is_gang_log
+from sweeper.store import AttemptRecord, Printed
 
 _MOST_BYTES = 32_768
 
 
 @dataclass(frozen=True)
 class Tail:
-    """The last lines of a log at `path`; `problem` says why there are none."""
+    """The last lines of what went to the log at `path`; `problem` says why there are none."""
 
     path: str
     text: str
     cut: bool
     problem: str = ""
+
+
+def printed_tail(attempt: AttemptRecord, printed: Printed | None) -> Tail | None:
+    """What is known of it: from the log before the attempt has ended, and for attempts that have nothing `printed`.
+
+    Those of earlier versions do not. The log may be on another machine.
+    """
+    if printed:
+        return Tail(attempt.log, printed.text, bool(printed.omitted))
+    found = tail(attempt.log) if attempt.log else None
+    return None if found and found.problem and attempt.ended_at else found
 
 
 def tail(path: str) -> Tail:

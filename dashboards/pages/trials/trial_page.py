@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from dashboards.pages.rendering import show
-from dashboards.pages.trials.log_tail import tail
+from dashboards.pages.trials.log_tail import Tail, printed_tail
 from sweeper.ranking.curve import LossPoint
 from sweeper.store import AttemptRecord, GangRecord, Store, per_step
 
@@ -28,6 +29,7 @@ def routes(store: Store) -> APIRouter:
         trial = store.trials.find(trial_id)
         sweep = store.sweeps.find(trial.sweep_id)
         points = store.attempts.points(trial.id)
+        own = sweep.origin == "run"
         gangs = {gang.id: gang for gang in store.attempts.gangs(sweep.id)}
         attempts = [
             _attempt(
@@ -35,7 +37,8 @@ def routes(store: Store) -> APIRouter:
                 gangs.get(one.gang_id or ""),
                 store.attempts.phases(trial.id, one.number),
                 trial.steps_of(one),
-                own=sweep.origin == "run",
+                # What an import names as its log is a file of wherever it was imported.
+                printed_tail(one if own else replace(one, log=""), store.attempts.printed(trial.id, one.number)),
             )
             for one in reversed(store.attempts.of(trial.id))
         ]
@@ -83,7 +86,7 @@ def _side_by_side(asked: Mapping[str, Any], done: Mapping[str, Any]) -> list[tup
 
 
 def _attempt(
-    attempt: AttemptRecord, gang: GangRecord | None, phases: Mapping[str, float], steps: int | None, *, own: bool
+    attempt: AttemptRecord, gang: GangRecord | None, phases: Mapping[str, float], steps: int | None, log: Tail | None
 ) -> dict[str, Any]:
     took = (attempt.ended_at - attempt.started_at).total_seconds() if attempt.ended_at else None
     return {
@@ -100,8 +103,7 @@ def _attempt(
         "per_step": per_step(phases, steps),
         "hosts": list(dict.fromkeys(gang.hosts)) if gang else [],
         "versions": gang.versions if gang else {},
-        # What an import names as its log is a file of wherever it was imported.
-        "log": tail(attempt.log) if own and attempt.log else None,
+        "log": log,
     }
 
 

@@ -17,7 +17,9 @@ from sweeper.gangs.far_gang import FarGang, job_here
 from sweeper.gangs.gang import open_gang
 from sweeper.gangs.hosts import Lost, Place, Share
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
+from sweeper.gangs.ray.checkpoint_files import Checkpoint, checkpoint_in, put_checkpoint, read_files
 from sweeper.gangs.ray.heartbeat import DeadMansSwitch, Heartbeat, gone
+from sweeper.gangs.ray.meeting import meeting_problem
 from sweeper.gangs.ray.preflight import facts
 
 _HOSTS_OWN = (DATA_VARIABLE, MPIEXEC_VARIABLE)
@@ -35,7 +37,30 @@ def _lacking_here(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name not in _HOSTS_OWN or name not in os.environ}
 
 
-class HostActor:
+class HostFiles:
+    """What a host has and gets besides ranks."""
+
+    def fetch_data(self, names: Sequence[str]) -> None:
+        """Have the files of these data sets on this host, fetched by one process of it. Raises DataError."""
+        from engine.data import fetch
+
+        for name in names:
+            fetch(name)
+
+    def checkpoint(self, folder: str) -> Checkpoint:
+        """See `checkpoint_in`."""
+        return checkpoint_in(folder)
+
+    def checkpoint_files(self, folder: str, step: int, names: Sequence[str]) -> dict[str, bytes] | None:
+        """See `read_files`."""
+        return read_files(folder, step, names)
+
+    def put_checkpoint(self, folder: str, checkpoint: Checkpoint, files: dict[str, bytes]) -> None:
+        """See `put_checkpoint`."""
+        put_checkpoint(folder, checkpoint, files)
+
+
+class HostActor(HostFiles):
     """Runs one host's share of a gang over several. `environment` is what ranks need of the submitter's.
 
     Where the host was started with a setting of its own, for example its data folder, that one holds.
@@ -49,6 +74,10 @@ class HostActor:
     def facts(self) -> dict[str, str]:
         """What this host has of all that ranks need."""
         return facts()
+
+    def meet(self, job: dict[str, Any], places: Sequence[tuple[str, int]], peers: Sequence[HostActor]) -> str:
+        """What keeps a rank here from meeting one on another host, as `meeting_problem` has it."""
+        return meeting_problem(job_here(job), RayHosts(job, [Place(*place) for place in places], peers))
 
     def start_share(self, job: dict[str, Any], command: str, variables: dict[str, str], address: str) -> None:
         """Start what mpiexec wants to have started here, at this address. Raises LaunchError where it cannot be."""
@@ -69,13 +98,12 @@ class HostActor:
         return self._share.problem() if self._share else ""
 
 
-class GangActor(FarGang):
+class GangActor(HostFiles, FarGang):
     """Owns one MPI job, on this host or with a share on each of `peers`, which are actors by address."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         super().__init__(_lacking_here(environment))
         self._log: Path | None = None  # where another host is to have it
-        self._sent = 0
         self._switch: DeadMansSwitch | None = None
 
     def open(  # type: ignore[override]  # an actor is called by nobody but the driver
@@ -97,18 +125,15 @@ class GangActor(FarGang):
         if far:
             self._switch = DeadMansSwitch(self.close)
 
-    def answer(self) -> bytes:
-        """What the log has got since the last call."""
+    def answer(self, have: int = 0) -> tuple[int, bytes]:
+        """A piece of the log for somebody who has so many bytes of it: where it begins, and the piece."""
         if self._switch:
             self._switch.touch()
-        if self._log is None:
-            return b""
-        with suppress(OSError), self._log.open("rb") as log:
-            log.seek(self._sent)
-            piece = log.read(_PIECE_BYTES)
-            self._sent += len(piece)
-            return piece
-        return b""
+        if self._log:
+            with suppress(OSError), self._log.open("rb") as log:
+                log.seek(have)
+                return have, log.read(_PIECE_BYTES)
+        return have, b""
 
     def close(self) -> None:
         """See `Gang.close`."""

@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,9 @@ from sweeper.errors import LaunchError, LostHostError
 from sweeper.gangs.calls.far import READY, Answers, serve
 from sweeper.gangs.hosts import Lost
 from sweeper.gangs.ray.actor import GangActor, HostActor, clear_cause
+from sweeper.gangs.ray.courier import Courier
 from sweeper.gangs.ray.heartbeat import Heartbeat, gone
+from sweeper.gangs.ray.host_checks import check_hosts, fetched
 from sweeper.gangs.ray.set_aside import SetAside
 from sweeper.gangs.seats import Capacity, Growth, Seats, seats_of
 
@@ -58,7 +60,7 @@ class Gangs:
 
     def __init__(self, ray: Any, growth: Growth | None = None) -> None:
         self._ray, self._growth = ray, growth
-        called = (self.capacity, self.facts, self.open, self.run, self.alive, self.stop, self.close)
+        called = (self.capacity, self.check_hosts, self.open, self.run, self.alive, self.stop, self.close)
         self.methods = {method.__name__: method for method in called}
         self._groups: dict[str, Any] = {}
         self._actors: dict[str, Any] = {}
@@ -75,40 +77,24 @@ class Gangs:
         living = Capacity(tuple(Seats(int(node.get("CPU", 0)), int(node.get("GPU", 0))) for node in nodes))
         return living.grown(self._growth)
 
-    def facts(self, environment: dict[str, str]) -> Iterator[dict[str, dict[str, str]]]:
-        """What each living node that gangs may use has, by its address.
+    def check_hosts(
+        self, data: list[str], shapes: list[tuple[int, int, int, bool]], environment: dict[str, str]
+    ) -> Iterator[str]:
+        """See `sweeper.gangs.ray.host_checks`, for gangs of these workers, cores and GPUs of each, spread or not."""
 
-        Raises:
-            LaunchError: a node does not answer within `ACTOR_S`.
-        """
-        affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-        nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
-        asked = {}
-        for node in nodes:
-            options = {"num_cpus": 0, "scheduling_strategy": affinity(node["NodeID"], soft=False)}
-            asked[node["NodeManagerAddress"]] = self._ray.remote(HostActor).options(**options).remote(environment)
-        said = {address: actor.facts.remote() for address, actor in asked.items()}
-        try:
-            yield {address: self._fact(address, reference) for address, reference in said.items()}
-        finally:
-            for actor in asked.values():
-                self._ray.kill(actor)
+        def spans() -> bool:
+            seats = self._capacity()
+            return any(len(seats.shares((n, cpus, gpus), spread=spread)) > 1 for n, cpus, gpus, spread in shapes)
 
-    def _fact(self, address: str, reference: Any) -> dict[str, str]:
-        try:
-            return dict(self._ray.get(reference, timeout=ACTOR_S))
-        except self._ray.exceptions.RayError as error:
-            reason = next(iter(str(error).strip().splitlines()[-1:]), type(error).__name__)
-            raise LaunchError(
-                f"host {address} of Ray cannot run Sweeper ({reason})", "install Sweeper there, as on the other hosts"
-            ) from None
+        return check_hosts(self._ray, data, spans, environment)
 
     def open(
-        self, name: str, job: dict[str, Any], need: list[int], environment: dict[str, str], far: bool
+        self, name: str, job: dict[str, Any], need: list[int], environment: dict[str, str], far: bool, data: list[str]
     ) -> Iterator[str]:
         """Start a gang; "waiting" every `ROOM_S` for as long as others have its seats, then "open".
 
-        A gang that is `far` may sit on other hosts than this one: its log is fetched, and it must answer.
+        A gang that is `far` may sit on other hosts than this one: its log is fetched, and it must answer. Each of its
+        hosts first fetches the `data` sets that it lacks, which is told by "fetching".
         """
         try:
             shares, seats = self._seats(job, Seats(*need))
@@ -126,6 +112,9 @@ class Gangs:
             self._peers[name] = [self._actor(HostActor, group, seats, n, environment) for n in range(1, len(seats))]
             addresses = self._addresses(group)
             places = list(zip(addresses, shares, strict=True)) if shares[1:] else []
+            yield from fetched(
+                self._ray, dict(zip(addresses, [self._actors[name], *self._peers[name]], strict=True)), data
+            )
             self._started(name, job, places, addresses[0], far)
             if far:
                 self._watched[name] = GangWatch(self._ray, self._actors[name], addresses[0], job["log"])
@@ -190,10 +179,11 @@ class Gangs:
     def run(self, name: str, job: dict[str, Any]) -> Iterator[tuple[str, str, float, str]]:
         """The events of a job, as `GangActor.run` has them. No limit: the far end keeps those of the job."""
         try:
-            for reference in self._actors[name].run.options(num_returns="streaming").remote(job):
-                told = self._ray.get(reference)
-                self._note_loss(told[-1])
-                yield told
+            with self._checkpoints_followed(name, job):
+                for reference in self._actors[name].run.options(num_returns="streaming").remote(job):
+                    told = self._ray.get(reference)
+                    self._note_loss(told[-1])
+                    yield told
         except self._ray.exceptions.RayTaskError as error:
             raise LaunchError(str(error.cause)) from None
         except self._ray.exceptions.RayError as error:
@@ -206,6 +196,13 @@ class Gangs:
         finally:
             if name in self._watched:
                 self._watched[name].fetch_log()
+
+    def _checkpoints_followed(self, name: str, job: dict[str, Any]) -> AbstractContextManager[None]:
+        """Have the checkpoints of a job come here, and go to its hosts first, if it has any and runs elsewhere."""
+        if name not in self._watched or not job["checkpoints"]:
+            return nullcontext()
+        actors = [self._actors[name], *self._peers[name]]
+        return Courier(self._ray, actors, job["checkpoints"], job["workers"]).following()
 
     def _note_loss(self, line: str) -> None:
         """Set a host aside if this event tells of its loss; of the many events few are decoded for it."""
@@ -262,8 +259,8 @@ class GangWatch:
         self.lost: Lost | None = None
         self._log.parent.mkdir(parents=True, exist_ok=True)
         self._log.touch()
-        self._writing = threading.Lock()
-        self._heartbeat = Heartbeat(ray, {address: actor}, self._lose, self._write)
+        self._writing, self._have = threading.Lock(), 0  # bytes of the log
+        self._heartbeat = Heartbeat(ray, {address: actor}, self._lose, self._write, self._ask)
 
     def why(self, error: Exception) -> Lost:
         """Why the gang's actor is gone, which a call of it has found out by this error."""
@@ -273,7 +270,7 @@ class GangWatch:
     def fetch_log(self) -> None:
         """Bring the rest of the log here."""
         with suppress(self._ray.exceptions.RayError):
-            while piece := self._ray.get(self._actor.answer.remote(), timeout=CLOSE_S):
+            while (piece := self._ray.get(self._ask(self._actor), timeout=CLOSE_S))[1]:
                 self._write(piece)
 
     def end(self) -> None:
@@ -284,10 +281,14 @@ class GangWatch:
             with suppress(self._ray.exceptions.RayError):
                 self._ray.get(self._actor.remove_log.remote(), timeout=CLOSE_S)
 
-    def _write(self, piece: bytes) -> None:
-        if piece:
-            with self._writing, self._log.open("ab") as log:
-                log.write(piece)
+    def _ask(self, actor: Any) -> Any:
+        return actor.answer.remote(self._have)
+
+    def _write(self, answer: tuple[int, bytes]) -> None:
+        """Append what is new of a piece: the heartbeat and `fetch_log` may ask for the same."""
+        begin, piece = answer
+        with self._writing, self._log.open("ab") as log:
+            self._have += log.write(piece[self._have - begin :])
 
     def _lose(self, lost: Lost) -> None:
         """Whoever waits for the gang learns of it when its actor is declared dead."""

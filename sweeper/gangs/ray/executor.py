@@ -8,25 +8,28 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
+from engine.config import TrainingConfig
+from engine.data import has_files
 from engine.data.folders import VARIABLE as DATA_VARIABLE
 from sweeper.errors import LaunchError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.ray.driver_process import CLUSTER_REMEDY, DriverProcess
-from sweeper.gangs.ray.preflight import differences
+from sweeper.gangs.ray.host_checks import FETCHING
 from sweeper.gangs.seat_locks import SeatLocks
 from sweeper.gangs.seats import Capacity, Growth, Seats
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor, events_told
+from sweeper.plan.trial import TrialSpec
 
 logger = logging.getLogger(__name__)
 
 _REACH_S = 10.0
 _ANSWER_S = 30.0  # to what Ray can answer at once
-_FACTS_S = 120.0  # a process comes up on each host
+_CHECK_S = 150.0  # between two words: a process comes up on each host, and ranks get 30 s to meet
 _OPEN_S = 90.0  # between two words of a gang that opens: a wait for seats says so every 10 s, a start ends within 60 s
 _CLOSE_S = 60.0  # several times 10 s in the driver, where hosts are lost
 
@@ -66,12 +69,18 @@ class RayExecutor(StreamingExecutor):
         """The cores and GPUs of each living node, and of those that may still come."""
         return Capacity(tuple(Seats(*node) for node in self._driver.call("capacity", limit_s=_ANSWER_S)))
 
-    def check_hosts(self) -> None:
-        """Check that what ranks need is the same on all hosts of a cluster."""
-        if self._is_cluster:
-            found = self._driver.call("facts", _own_settings(), limit_s=_FACTS_S)
-            if differing := differences(found):
-                raise LaunchError(f"the hosts of Ray differ in {differing}", "install the same on all hosts")
+    def check_hosts(self, trials: Sequence[TrialSpec]) -> None:
+        """Check that what ranks need is there and the same on all hosts of a cluster, and that these reach each other.
+
+        Hosts that lack a data set fetch it.
+        """
+        if not self._is_cluster:
+            return
+        data = _with_files(trial.config.data for trial in trials if isinstance(trial.config, TrainingConfig))
+        gives = {(trial.workers, trial.resources) for trial in trials}
+        shapes = [(n, one.cpus_per_worker, one.gpus_per_worker, one.placement == "spread") for n, one in gives]
+        words = self._driver.stream("check_hosts", data, shapes, _own_settings(), limit_s=_CHECK_S)
+        _tell_once(words, {FETCHING: f"the hosts fetch {', '.join(data)}"})
 
     def open_gang(self, job: Job) -> GangHandle:
         """A gang in a placement group of its own."""
@@ -89,14 +98,13 @@ class _RayGang:
     def __init__(self, driver: DriverProcess, job: Job, *, far: bool) -> None:
         self._driver, self._name = driver, uuid.uuid4().hex
         self._closing, self._closed = threading.Lock(), False
-        need, told = job.need, False
-        seats = [need.cpus, need.gpus]
+        seats, trial = [job.need.cpus, job.need.gpus], f"trial {job.trial_id}"
+        data = _with_files([str(job.config.get("data"))]) if far else []
+        words = driver.stream("open", self._name, asdict(job), seats, _own_settings(), far, data, limit_s=_OPEN_S)
+        asked = f"{seats[0]} CPUs" + (f" and {seats[1]} GPUs" if seats[1] else "")
+        waits = f"{trial} waits for {asked} of Ray"
         try:
-            for word in driver.stream("open", self._name, asdict(job), seats, _own_settings(), far, limit_s=_OPEN_S):
-                if word == "waiting" and not told:
-                    told = True
-                    asked = f"{need.cpus} CPUs" + (f" and {need.gpus} GPUs" if need.gpus else "")
-                    logger.warning("trial %s waits for %s of Ray", job.trial_id, asked)
+            _tell_once(words, {"waiting": waits, FETCHING: f"{trial}: its hosts fetch {', '.join(data)}"})
         except BaseException:
             self.close()
             raise
@@ -142,6 +150,20 @@ def _check_reachable(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_S).close()
     except (OSError, OverflowError) as error:
         raise LaunchError(f"Ray at {address} does not answer ({error})", CLUSTER_REMEDY) from None
+
+
+def _with_files(data: Iterable[str]) -> list[str]:
+    """Those of these data sets that each host must have the files of."""
+    return [name for name in dict.fromkeys(data) if has_files(name)]
+
+
+def _tell_once(words: Iterable[str], meanings: Mapping[str, str]) -> None:
+    """Hear words to their end, and say of each that has a meaning what it means, the first time that it comes."""
+    told: set[str] = set()
+    for word in words:
+        if word in meanings and word not in told:
+            told.add(word)
+            logger.warning("%s", meanings[word])
 
 
 def _own_settings() -> dict[str, str]:

@@ -15,7 +15,7 @@ SILENCE_S = 10.0
 
 
 class Heartbeat:
-    """Asks actors, by the addresses of their hosts, again and again to `answer`.
+    """Asks actors, by the addresses of their hosts, again and again to `answer`, as `ask` does it.
 
     `heard` gets what an actor answers. `lost` is called once, for the first actor that has died, that has not answered
     for `SILENCE_S`, or of whose answer `heard` says what is wrong; both are called in a thread of their own.
@@ -27,8 +27,9 @@ class Heartbeat:
         actors: Mapping[str, Any],
         lost: Callable[[Lost], None],
         heard: Callable[[Any], str | None],
+        ask: Callable[[Any], Any] = lambda actor: actor.answer.remote(),
     ) -> None:
-        self._ray, self._actors, self._lost, self._heard = ray, dict(actors), lost, heard
+        self._ray, self._actors, self._lost, self._heard, self._ask = ray, dict(actors), lost, heard, ask
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="heartbeat", daemon=True)
         self._thread.start()
@@ -38,7 +39,7 @@ class Heartbeat:
         self._over.set()
 
     def _watch(self) -> None:
-        asked = {address: actor.answer.remote() for address, actor in self._actors.items()}
+        asked = {address: self._ask(actor) for address, actor in self._actors.items()}
         heard_at = dict.fromkeys(asked, time.monotonic())
         while not self._over.wait(PERIOD_S):
             there, _ = self._ray.wait(list(asked.values()), num_returns=len(asked), timeout=0)
@@ -51,7 +52,7 @@ class Heartbeat:
                     if wrong:
                         return self._tell(Lost(f"host {address}: {wrong}"))
                     heard_at[address] = time.monotonic()
-                    asked[address] = self._actors[address].answer.remote()
+                    asked[address] = self._ask(self._actors[address])
                 elif time.monotonic() - heard_at[address] > SILENCE_S:
                     return self._tell(Lost(f"host {address} has not answered for {SILENCE_S:g} s", address))
         return None

@@ -14,7 +14,7 @@ from sweeper.cli.main import main
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.service import Policy
-from sweeper.store import Store, SweepRecord, TrialRecord
+from sweeper.store import Printed, Store, SweepRecord, TrialRecord
 from tests.dashboards.client import client_of
 from tests.dashboards.sweeps import Result, curve, diverging, evaluated, run, submit
 
@@ -132,6 +132,21 @@ def test_stop_cancels_what_waits(client: TestClient, store: Store) -> None:
     assert store.sweeps.find(sweep_id).states == {TrialState.CANCELLED: 1}
     shown = client.get(f"/api/v1/sweeps/{sweep_id}").json()
     assert (shown["stopped"], shown["state"]) == (True, "stopped")
+
+
+def test_what_ranks_printed(client: TestClient, store: Store, told: Any) -> None:
+    sweep = run(store, {"learning_rate": [0.1]}, lambda _: None)
+    (trial,) = store.trials.of(sweep.id)
+    assert client.get(f"/api/v1/trials/{trial.id}/log").status_code == 404  # it has not begun
+    for number, printed in enumerate([Printed("日本\x00\n", 5), None], start=1):
+        store.attempts.claim(trial.id)
+        store.attempts.release(trial.id, number, "interrupted", printed=printed)
+    shown = client.get(f"/api/v1/trials/{trial.id}/log?attempt=1").json()
+    assert (shown["text"], shown["omitted"]) == ("日本\ufffd\n", 5)
+    assert shown == told("log", trial.id, "--attempt", "1")
+    assert client.get(f"/api/v1/trials/{trial.id}/log").json()["text"] == ""
+    assert client.get(f"/api/v1/trials/{trial.id}/log?attempt=3").status_code == 404
+    assert "日本" in client.get(f"/trials/{trial.id}").text
 
 
 def test_a_trial_and_its_curve_with_losses_that_are_no_numbers(client: TestClient, store: Store) -> None:

@@ -39,6 +39,7 @@ WITH_QUERY = [
     ("GET", "/api/v1/sweeps/{sweep}/best"),
     ("GET", "/api/v1/sweeps/{sweep}/events"),
     ("GET", "/api/v1/trials/{trial}/curve"),
+    ("GET", "/api/v1/trials/{trial}/log"),
 ]
 OTHERS = [
     ("GET", "/api/v1/sweeps/{sweep}"),

@@ -10,7 +10,7 @@ from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import parse_spec
-from sweeper.store import EvaluationRecord, GangRecord, Store, SweepRecord, TrialRecord
+from sweeper.store import EvaluationRecord, GangRecord, Printed, Store, SweepRecord, TrialRecord
 
 NAME = '实验 #1/日本 "x" <b>'
 HOSTILE = "<script>document.title='taken'</script>"
@@ -76,8 +76,9 @@ def _run(store: Store, trial: TrialRecord, number: int, first: str, log: Path) -
     curve = points(trial)
     if number == 9:
         reason = f"rank 1 was killed {HOSTILE}"
+        traceback, printed = f"Error: {HOSTILE}", Printed(HOSTILE, 7)
         store.attempts.finish(
-            trial.id, attempt, TrialState.FAILED, summarize([]), reason=reason, traceback=f"Error: {HOSTILE}"
+            trial.id, attempt, TrialState.FAILED, summarize([]), reason=reason, traceback=traceback, printed=printed
         )
         return
     pruned = number == 7

@@ -5,14 +5,19 @@ from __future__ import annotations
 import gzip
 import hashlib
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from engine.data.fetch import FetchError, check, digest, download, from_debian_package, locked
 from tests.engine.data.conftest import DataFolders, Site
+from tests.processes import eventually
 
 pytestmark = pytest.mark.usefixtures("empty_folders")
 CONTENT = b"some pictures" * 1000
@@ -42,6 +47,69 @@ def babbler() -> Iterator[str]:
         thread.start()
         yield f"http://127.0.0.1:{server.getsockname()[1]}/a.bin"
         thread.join(10)
+
+
+FETCH = """
+import sys
+from pathlib import Path
+from engine.data.fetch import download, locked
+url, target, expected = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+with locked(target.parent):
+    if not target.is_file():
+        download(url, target, expected)
+print(len(target.read_bytes()))
+"""
+
+
+@dataclass
+class Stalling:
+    """A server that stops in the middle of its first answer, and gives the later ones whole; `requests` so far."""
+
+    url: str = ""
+    requests: int = 0
+    over: threading.Event = field(default_factory=threading.Event)
+
+
+@pytest.fixture
+def stalling() -> Iterator[Stalling]:
+    found = Stalling()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found.requests += 1
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(CONTENT)))
+            self.end_headers()
+            if found.requests > 1:
+                self.wfile.write(CONTENT)
+                return
+            self.wfile.write(CONTENT[:5000])
+            self.wfile.flush()
+            found.over.wait()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        found.url = f"http://127.0.0.1:{server.server_port}/a.bin"
+        yield found
+        found.over.set()
+        server.shutdown()
+        thread.join()
+
+
+def test_a_killed_download_holds_nobody_up_and_leaves_nothing_half(stalling: Stalling, tmp_path: Path) -> None:
+    target = tmp_path / "data" / "b.bin"
+    command = [sys.executable, "-c", FETCH, stalling.url, str(target), SHA]
+    first = subprocess.Popen(command)
+    assert eventually(lambda: stalling.requests == 1 and len(list(target.parent.glob(".partial-*"))) == 1, 60)
+    others = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    first.kill()
+    assert [process.communicate(timeout=60)[0] for process in others] == [f"{len(CONTENT)}\n"] * 3
+    assert stalling.requests == 2
+    assert {path.name for path in target.parent.iterdir()} <= {"b.bin", ".lock"}
+    first.wait()
 
 
 def assert_nothing_comes(url: str, target: Path, expected: str, reason: str) -> None:

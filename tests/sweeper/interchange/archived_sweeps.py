@@ -11,7 +11,7 @@ from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import parse_spec
-from sweeper.store import EvaluationRecord, GangRecord, Store
+from sweeper.store import EvaluationRecord, GangRecord, Printed, Store
 from sweeper.store.archived import ArchivedTrial
 from sweeper.store.archives import read_archive
 
@@ -55,9 +55,8 @@ def fill(store: Store, name: str = NAME) -> str:
         )
         _attempt(store, trial.id, 1, CURVES[(index + 1) % 6], gang, evaluated=False)
         if index % 2:
-            store.attempts.release(
-                trial.id, 1, 'lost, "again"\n# no comment', traceback="Traceback:\n  line, 'x'\n日本"
-            )
+            traceback, printed = "Traceback:\n  line, 'x'\n日本", Printed('# "rank 0",\r\n\x1b[1m日本\n', 2**33)
+            store.attempts.release(trial.id, 1, 'lost, "again"\n# no comment', traceback=traceback, printed=printed)
             _attempt(store, trial.id, 2, CURVES[index % 6], gang, evaluated=True)
         _end(store, trial.id, 1 + index % 2, index, trials[0].id)
     store.attempts.give_up(trials[13].id, "cannot win any more")
@@ -86,7 +85,14 @@ def _end(store: Store, trial: str, attempt: int, index: int, other: str) -> None
     state = TrialState.DIVERGED if not summary.finite else states[index % 5]
     derived = other if index == 7 else None
     store.attempts.finish(
-        trial, attempt, state, summary, reason=f"because\nof {index}", phases=phases, derived_from=derived
+        trial,
+        attempt,
+        state,
+        summary,
+        reason=f"because\nof {index}",
+        phases=phases,
+        derived_from=derived,
+        printed=Printed(f"of {index}") if index % 3 else None,
     )
 
 

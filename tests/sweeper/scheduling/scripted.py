@@ -12,7 +12,7 @@ from engine.protocol import Ended, Evaluated, Event, Failed, Point, Ready, Start
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.seats import Capacity, Seats
 from sweeper.plan import plan
-from sweeper.plan.trial import TrialState
+from sweeper.plan.trial import TrialSpec, TrialState
 from sweeper.ranking.curve import LossPoint
 from sweeper.spec import parse_spec
 from sweeper.store import Store, TrialRecord
@@ -73,7 +73,7 @@ class ScriptedExecutor:
     def capacity(self) -> Capacity:
         return Capacity((Seats(self.seats),))
 
-    def check_hosts(self) -> None:
+    def check_hosts(self, trials: Sequence[TrialSpec]) -> None:
         """There are none."""
 
     def start(self, job: Job) -> None:

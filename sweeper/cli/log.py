@@ -1,0 +1,44 @@
+"""`sweeper log`: what the ranks of a trial printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+import click
+
+from sweeper.answers.printed import printed_answer
+from sweeper.options import json_option, print_json, store_option
+from sweeper.store import read_store
+
+
+@click.command()
+@click.argument("trial")
+@click.option("--attempt", type=click.IntRange(min=1), help="The attempt at the trial. By default the latest.")
+@store_option
+@json_option
+def log(trial: str, attempt: int | None, store_url: str, as_json: bool) -> None:
+    """Print what the ranks of a trial printed.
+
+    TRIAL is an id from `sweeper show SWEEP --json`. When an attempt ends, the store keeps the last 64 KiB of it.
+    """
+    with closing(read_store(store_url)) as store:
+        answer = printed_answer(store, trial, attempt)
+    if as_json:
+        print_json(answer)
+    else:
+        _print(answer)
+
+
+def _print(answer: Mapping[str, Any]) -> None:
+    note = partial(click.echo, err=True)
+    which = f"attempt {answer['attempt']} of trial {answer['trial']}"
+    if answer["state"] == "running":
+        note(f"{which} is running; what its ranks print is in {answer['log']} on the scheduler's machine")
+    elif not answer["text"]:
+        note(f"{which}: nothing that its ranks printed is recorded")
+    elif answer["omitted"]:
+        note(f"{which}: the {answer['omitted']} bytes before this are in {answer['log']} on the scheduler's machine")
+    click.echo(answer["text"], nl=not answer["text"].endswith("\n") and bool(answer["text"]))
