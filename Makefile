@@ -70,8 +70,8 @@ ci: lint test
 try-image: env
 	$(BIN)/python -m docker.try_image build/try-image $(TRY)
 
-# Hosts are network namespaces. CLUSTER takes options, for example CLUSTER='--hosts 5 --mbit 100'.
-try-cluster: env
+# After `make env`, which root should not do. CLUSTER takes options, for example CLUSTER='--hosts 5 --mbit 100'.
+try-cluster:
 	$(BIN)/python -m tests.cluster $(CLUSTER)
 
 # On a machine with a GPU and nvcc: the kernels' tests, and compute-sanitizer over each.

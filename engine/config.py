@@ -252,6 +252,11 @@ class TrainingConfig(BaseModel):
     compile: bool = False
     phases: Literal["coarse", "detailed"] = "coarse"
 
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """What it reads of its data set."""
+        return ("train", "test") if self.evaluate_every else ("train",)
+
     @field_validator("model")
     @classmethod
     def _known_model(cls, value: str) -> str:

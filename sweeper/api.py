@@ -357,7 +357,7 @@ def run(
         executor: "ray", a private Ray unless `ray_address` names a cluster; "local", which needs no Ray; or "slurm",
             in the SLURM allocation that this process belongs to.
         ray_address: HOST:PORT of a Ray cluster.
-        autoscale: how far the cluster's autoscaler may take it, as HOSTSxCPUS or HOSTSxCPUSxGPUS, such as "8x16x4".
+        autoscale: how far the cluster's autoscaler may take it, as HOSTSxCPUS or HOSTSxCPUSxGPUS, for example "8x16x4".
         oversubscribe: let ranks share cores or GPUs where there are too few, or others hold them; such trials are
             marked.
         wait_for_seats: with `oversubscribe`, wait for cores and GPUs that others hold.
@@ -413,9 +413,7 @@ def _growth(autoscale: str | None, ray_address: str | None) -> Growth | None:
     try:
         return Growth.parse(autoscale)
     except (ValueError, TypeError):
-        raise UsageError(
-            f"autoscale: {autoscale!r} is no size of a cluster", "write 8x16, or 8x16x4 with GPUs"
-        ) from None
+        raise UsageError(f"autoscale: {autoscale!r} is not a cluster size", "write 8x16, or 8x16x4 with GPUs") from None
 
 
 def _as_png(figure: Figure) -> bytes:

@@ -379,9 +379,9 @@ def to_come(sweep: SweepRecord) -> list[TrialSpec]:
 
 def fetch_data(configs: Sequence[TrainingConfig]) -> None:
     """Have each data set of the trials on this machine, decoded, before ranks ask for it all at once."""
-    for name in dict.fromkeys(config.data for config in configs):
+    for name, split in dict.fromkeys((config.data, split) for config in configs for split in config.splits):
         if not is_factory(name):
-            fetch(name)
+            fetch(name, split)
 
 
 def check_factories(configs: Sequence[TrainingConfig]) -> None:

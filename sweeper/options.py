@@ -92,8 +92,8 @@ def autoscale_option(function: Function) -> Function:
         "--autoscale",
         callback=_growth,
         metavar="HOSTSxCPUS[xGPUS]",
-        help="How far Ray's autoscaler may take the cluster: to so many hosts of this size. Trials wait for hosts that "
-        "are still to come.",
+        help="The largest size that Ray's autoscaler may give the cluster, for example 8x16. Trials wait for hosts "
+        "that have not started yet.",
     )(function)
 
 
@@ -101,7 +101,7 @@ def _growth(_ctx: click.Context, _option: click.Parameter, value: str | None) ->
     try:
         return Growth.parse(value) if value is not None else None
     except (ValueError, TypeError):
-        raise click.BadParameter(f"{value!r} is no size of a cluster; write 8x16, or 8x16x4 with GPUs") from None
+        raise click.BadParameter(f"{value!r} is not a cluster size; write 8x16, or 8x16x4 with GPUs") from None
 
 
 def _finite_or_none(_ctx: click.Context, _option: click.Parameter, value: float | None) -> float | None:

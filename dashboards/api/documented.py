@@ -122,10 +122,12 @@ class CurveAnswer(_Answer):
 
 
 class PrintedAnswer(_Answer):
-    """As `sweeper log --json`: of long texts the end, with so many bytes `omitted` before it."""
+    """As `sweeper log --json`. Long output is cut to its end; `omitted` counts the bytes before it."""
 
     trial: str
     attempt: int
+    state: str
+    log: str | None
     text: str
     omitted: int
 

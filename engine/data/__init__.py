@@ -39,14 +39,14 @@ def is_here(name: str) -> bool:
     return not has_files(name) or _ON_DISK[name]() is not None
 
 
-def fetch(name: str) -> None:
-    """Have the files of a data set on this machine, decoded; nothing is done for one that has no files.
+def fetch(name: str, split: str = "train") -> None:
+    """Have the files of a split on this machine, decoded; nothing is done for a data set that has no files.
 
     Raises:
         DataError: they are nowhere, cannot be fetched, or are damaged.
     """
     if has_files(name):
-        load(name)
+        load(name, split)
 
 
 def load(name: str, split: str = "train") -> DataSet:

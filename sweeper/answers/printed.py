@@ -11,8 +11,8 @@ from sweeper.store import Store
 def printed_answer(store: Store, trial_id: str, number: int | None = None) -> dict[str, Any]:
     """What the ranks of an attempt printed, of the latest one where none is given.
 
-    {"trial", "attempt", "state", "log", "text", "omitted"}: of long texts only the end is kept, with so many bytes
-    `omitted` before it. `log` is the file on the scheduler's machine, which alone has what a running attempt prints.
+    {"trial", "attempt", "state", "log", "text", "omitted"}. Long output is cut to its end; `omitted` counts the bytes
+    before it. `log` is the file on the scheduler's machine, which alone has what a running attempt prints.
 
     Raises:
         NotFoundError: there is no such trial or attempt.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
@@ -12,6 +14,8 @@ import click
 from sweeper.answers.printed import printed_answer
 from sweeper.options import json_option, print_json, store_option
 from sweeper.store import read_store
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but for tabs and line ends
 
 
 @click.command()
@@ -32,13 +36,18 @@ def log(trial: str, attempt: int | None, store_url: str, as_json: bool) -> None:
         _print(answer)
 
 
+def _shown(text: str) -> str:
+    """Without what would command a terminal; to files and pipes it goes as it was printed."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text) if sys.stdout.isatty() else text
+
+
 def _print(answer: Mapping[str, Any]) -> None:
     note = partial(click.echo, err=True)
     which = f"attempt {answer['attempt']} of trial {answer['trial']}"
     if answer["state"] == "running":
         note(f"{which} is running; what its ranks print is in {answer['log']} on the scheduler's machine")
     elif not answer["text"]:
-        note(f"{which}: nothing that its ranks printed is recorded")
+        note(f"{which}: the store has no output from its ranks")
     elif answer["omitted"]:
         note(f"{which}: the {answer['omitted']} bytes before this are in {answer['log']} on the scheduler's machine")
-    click.echo(answer["text"], nl=not answer["text"].endswith("\n") and bool(answer["text"]))
+    click.echo(_shown(answer["text"]), nl=not answer["text"].endswith("\n") and bool(answer["text"]))

@@ -42,7 +42,7 @@ class Growth:
 
     @classmethod
     def parse(cls, text: str) -> Growth:
-        """From HOSTSxCPUS or HOSTSxCPUSxGPUS, such as 8x16x4; raises ValueError for anything else."""
+        """From HOSTSxCPUS or HOSTSxCPUSxGPUS, for example 8x16x4; raises ValueError for anything else."""
         hosts, cpus, *gpus = map(int, text.lower().split("x"))
         if hosts < 1 or cpus < 1 or gpus[1:] or min(gpus, default=0) < 0:
             raise ValueError(text)

@@ -89,6 +89,10 @@ class StreamingExecutor(ABC):
     def abandon_opening(self) -> None:  # noqa: B027 - most gangs open soon
         """Closing has begun: end gangs that are still being opened, if that may take long."""
 
+    def note_seats(self, job: Job) -> None:
+        """A gang that is being opened for a job has its seats from now on."""
+        self._held.setdefault(job.trial_id, datetime.now(UTC))
+
     def is_wanted(self, job: Job) -> bool:
         """Whether a gang is still to be opened for a job: it was not stopped, and closing has not begun."""
         with self._changed:
@@ -219,9 +223,10 @@ class StreamingExecutor(ABC):
             self._events.put(last)
 
     def _run(self, seated: _Seated, job: Job) -> JobEvent | None:
-        last, seated.trained = None, False
+        last, log, seated.trained = None, "", False
         try:
             for event in seated.gang.run(job):
+                log = event.log or log  # one that tells of a lost gang names none
                 if isinstance(event.event, Ended | Failed):
                     last = event
                 elif isinstance(event.event, Ready):
@@ -236,8 +241,9 @@ class StreamingExecutor(ABC):
         if last is None:
             return None
         # What comes later counts for the next job: nothing is lost.
-        seated.log_at = _size(last.log)
-        return replace(last, log_at=seated.log_at)
+        end = _size(log)
+        seated.log_at = end or seated.log_at
+        return replace(last, log_at=end)
 
     def _seat(self, job: Job) -> _Seated | None:
         """An idle gang of the job's shape, else a new one; None when closing has begun, or the job is stopped."""
@@ -274,7 +280,7 @@ class StreamingExecutor(ABC):
             if self.takes_seats:
                 self._held[job.trial_id] = datetime.now(UTC)
             gang = self.open_gang(replace(job, cores=bound, gpus=taken.gpus))
-            self._held.setdefault(job.trial_id, datetime.now(UTC))
+            self.note_seats(job)
         except BaseException as error:
             self._locks.give_back(taken)
             if isinstance(error, LaunchError) and not self.is_wanted(job):
@@ -360,12 +366,12 @@ def failed(job: Job, error: Exception) -> Failed:
     return Failed(job.trial_id, str(error))
 
 
-def _size(log: str) -> int:
-    """How far a log goes in bytes; a gang that never came up may have none."""
+def _size(log: str) -> int | None:
+    """How far a log goes in bytes; None for a gang that never came up, and so may have none."""
     try:
-        return os.path.getsize(log)
+        return os.path.getsize(log) if log else None
     except OSError:
-        return 0
+        return None
 
 
 @dataclass(eq=False)

@@ -14,7 +14,7 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking.area_bound import Verdict
 from sweeper.ranking.curve import CurveSummary, LossPoint, summarize
 from sweeper.scheduling.admission import shape_of
-from sweeper.scheduling.printed import read_printed
+from sweeper.scheduling.log_part import read_printed
 from sweeper.spec import Limits
 from sweeper.store import EvaluationRecord, GangRecord, Printed, Store, TrialRecord
 

@@ -29,8 +29,11 @@ def main(words: Sequence[str] | None = None) -> int:
     """Bring the cluster up, run the shell or the words there, take it down; the exit code of what has run."""
     given = _parse(words)
     if problem := why_no_network() or (given.delay_ms and why_no_delay()):
-        click.echo(f"There can be no such cluster here: {problem}", err=True)
+        click.echo(f"This machine cannot run the cluster: {problem}", err=True)
         return 2
+    signal.signal(signal.SIGINT, lambda *_: None)  # ctrl-C is for what runs in the shell
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))  # hosts are to be taken down
     click.echo(f"Starting {given.hosts} hosts; this takes half a minute.", err=True)
     with ray_hosts(given.hosts, given.cpus) as cluster:
         for host in cluster.hosts if given.mbit or given.delay_ms else ():
@@ -47,9 +50,8 @@ def _run(cluster: RayHosts, words: Sequence[str]) -> int:
         "SWEEPER_SWITCH": first.switch,
         "PATH": f"{Path(sys.executable).parent}:{cluster.environment(first)['PATH']}",
     }
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for what runs in the shell
     return subprocess.run(
-        first.command(words), env=cluster.environment(first) | cluster_variables, check=False, restore_signals=True
+        first.command(words), env=cluster.environment(first) | cluster_variables, check=False
     ).returncode
 
 

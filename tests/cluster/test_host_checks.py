@@ -14,6 +14,7 @@ from engine.config import TrainingConfig
 from engine.protocol import Ended, Failed
 from sweeper.errors import LaunchError
 from sweeper.gangs.ray import RayExecutor
+from sweeper.gangs.ray.reachability import MEET_S
 from sweeper.plan.trial import TrialSpec
 from sweeper.spec import Resources
 from tests.cluster.network import Host
@@ -95,7 +96,7 @@ def spoil_ranks(folder: Path, patch: pytest.MonkeyPatch, line: str) -> None:
     [
         ("os.environ['UCX_TLS'] = 'nonsense'", "No such device"),
         pytest.param("os.environ.update(UCX_TLS='tcp', UCX_NET_DEVICES='lo')", "unreachable", marks=pytest.mark.long),
-        pytest.param("time.sleep(600)", "(no answer within 20 s)", marks=pytest.mark.long),
+        pytest.param("time.sleep(600)", f"(no answer within {MEET_S:g} s)", marks=pytest.mark.long),
     ],
 )
 def test_hosts_that_do_not_reach_each_other_are_named(

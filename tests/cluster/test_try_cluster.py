@@ -22,6 +22,7 @@ def test_the_pages_commands_run_there_and_nothing_is_left(tmp_path: Path) -> Non
     (block,) = [one for one in blocks("ray-cluster", "sh") if one.startswith(_ENTRANCE)]
     _, *lines, last = block.splitlines()
     assert last.startswith("exit")
+    before = _namespaces()
     lines = ["hostname", "on 2 ip -br address", f"cd {tmp_path}", *lines]
     words = ["bash", "--rcfile", str(ROOT / "tests/cluster/try_cluster_shell"), "-ic", "\n".join(["set -e", *lines])]
     begin = [sys.executable, "-m", "tests.cluster", "--", *words]
@@ -29,5 +30,8 @@ def test_the_pages_commands_run_there_and_nothing_is_left(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     for said in ("sweeper-host-1\n", "10.77.0.2/24", "The cluster is at 10.77.0.1:6379", "[4/4]"):
         assert said in done.stdout + done.stderr
-    left = subprocess.run(["ip", "netns"], capture_output=True, text=True).stdout.split()
-    assert not [name for name in left if name in done.stdout]
+    assert _namespaces() == before
+
+
+def _namespaces() -> set[str]:
+    return set(subprocess.run(["ip", "netns"], capture_output=True, text=True).stdout.splitlines())

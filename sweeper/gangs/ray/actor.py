@@ -19,8 +19,8 @@ from sweeper.gangs.hosts import Lost, Place, Share
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
 from sweeper.gangs.ray.checkpoint_files import Checkpoint, checkpoint_in, put_checkpoint, read_files
 from sweeper.gangs.ray.heartbeat import DeadMansSwitch, Heartbeat, gone
-from sweeper.gangs.ray.meeting import meeting_problem
 from sweeper.gangs.ray.preflight import facts
+from sweeper.gangs.ray.reachability import meeting_problem
 
 _HOSTS_OWN = (DATA_VARIABLE, MPIEXEC_VARIABLE)
 _START_S, _END_S, _MISSING_S = 30.0, 4.0, 3.0
@@ -40,12 +40,12 @@ def _lacking_here(environment: Mapping[str, str]) -> dict[str, str]:
 class HostFiles:
     """What a host has and gets besides ranks."""
 
-    def fetch_data(self, names: Sequence[str]) -> None:
-        """Have the files of these data sets on this host, fetched by one process of it. Raises DataError."""
+    def fetch_data(self, data: Sequence[tuple[str, str]]) -> None:
+        """Have these splits of data sets on this host, fetched by one process of it. Raises DataError."""
         from engine.data import fetch
 
-        for name in names:
-            fetch(name)
+        for name, split in data:
+            fetch(name, split)
 
     def checkpoint(self, folder: str) -> Checkpoint:
         """See `checkpoint_in`."""

@@ -28,7 +28,7 @@ from sweeper.gangs.hosts import Lost
 from sweeper.gangs.ray.actor import GangActor, HostActor, clear_cause
 from sweeper.gangs.ray.courier import Courier
 from sweeper.gangs.ray.heartbeat import Heartbeat, gone
-from sweeper.gangs.ray.host_checks import check_hosts, fetched
+from sweeper.gangs.ray.host_checks import SEATED, WAITING, check_hosts, fetched
 from sweeper.gangs.ray.set_aside import SetAside
 from sweeper.gangs.seats import Capacity, Growth, Seats, seats_of
 
@@ -78,7 +78,7 @@ class Gangs:
         return living.grown(self._growth)
 
     def check_hosts(
-        self, data: list[str], shapes: list[tuple[int, int, int, bool]], environment: dict[str, str]
+        self, data: list[tuple[str, str]], shapes: list[tuple[int, int, int, bool]], environment: dict[str, str]
     ) -> Iterator[str]:
         """See `sweeper.gangs.ray.host_checks`, for gangs of these workers, cores and GPUs of each, spread or not."""
 
@@ -89,12 +89,18 @@ class Gangs:
         return check_hosts(self._ray, data, spans, environment)
 
     def open(
-        self, name: str, job: dict[str, Any], need: list[int], environment: dict[str, str], far: bool, data: list[str]
+        self,
+        name: str,
+        job: dict[str, Any],
+        need: list[int],
+        environment: dict[str, str],
+        far: bool,
+        data: list[tuple[str, str]],
     ) -> Iterator[str]:
-        """Start a gang; "waiting" every `ROOM_S` for as long as others have its seats, then "open".
+        """Start a gang; `WAITING` every `ROOM_S` for as long as others have its seats, `SEATED` once it has them.
 
         A gang that is `far` may sit on other hosts than this one: its log is fetched, and it must answer. Each of its
-        hosts first fetches the `data` sets that it lacks, which is told by "fetching".
+        hosts first fetches the `data` sets that it lacks, which is told by `FETCHING`.
         """
         try:
             shares, seats = self._seats(job, Seats(*need))
@@ -102,12 +108,13 @@ class Gangs:
             while not group.wait(ROOM_S):
                 if name not in self._groups:
                     raise LaunchError("the gang was closed while it waited for seats")
-                yield "waiting"
+                yield WAITING
                 now = self._seats(job, Seats(*need))
                 if now != (shares, seats):  # hosts have come or gone
                     self._ray.util.remove_placement_group(group)
                     shares, seats = now
                     group = self._groups[name] = self._group(seats)
+            yield SEATED
             self._actors[name] = self._actor(GangActor, group, seats, 0, environment)
             self._peers[name] = [self._actor(HostActor, group, seats, n, environment) for n in range(1, len(seats))]
             addresses = self._addresses(group)
@@ -119,13 +126,13 @@ class Gangs:
             if far:
                 self._watched[name] = GangWatch(self._ray, self._actors[name], addresses[0], job["log"])
         except LostHostError as error:
-            self._set_aside.add(error.host)
+            if name in self._groups:  # if not, we have ended its processes ourselves
+                self._set_aside.add(error.host)
             self._free(name)
             raise
         except BaseException:
             self._free(name)
             raise
-        yield "open"
 
     def _seats(self, job: dict[str, Any], need: Seats) -> tuple[list[int], list[Seats]]:
         """The ranks on each host that a gang takes, and their seats; on one host what it needs in all."""

@@ -8,7 +8,7 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from engine.config import TrainingConfig
@@ -19,7 +19,7 @@ from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.ray.driver_process import CLUSTER_REMEDY, DriverProcess
-from sweeper.gangs.ray.host_checks import FETCHING
+from sweeper.gangs.ray.host_checks import FETCHING, SEATED, WAITING
 from sweeper.gangs.seat_locks import SeatLocks
 from sweeper.gangs.seats import Capacity, Growth, Seats
 from sweeper.gangs.streaming import GangHandle, StreamingExecutor, events_told
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 _REACH_S = 10.0
 _ANSWER_S = 30.0  # to what Ray can answer at once
-_CHECK_S = 150.0  # between two words: a process comes up on each host, and ranks get 30 s to meet
+_CHECK_S = 200.0  # between two words: a process comes up on each host, and ranks get a minute to meet
 _OPEN_S = 90.0  # between two words of a gang that opens: a wait for seats says so every 10 s, a start ends within 60 s
 _CLOSE_S = 60.0  # several times 10 s in the driver, where hosts are lost
 
@@ -76,15 +76,22 @@ class RayExecutor(StreamingExecutor):
         """
         if not self._is_cluster:
             return
-        data = _with_files(trial.config.data for trial in trials if isinstance(trial.config, TrainingConfig))
-        gives = {(trial.workers, trial.resources) for trial in trials}
-        shapes = [(n, one.cpus_per_worker, one.gpus_per_worker, one.placement == "spread") for n, one in gives]
+        data = _with_files(trial.config for trial in trials if isinstance(trial.config, TrainingConfig))
+        wanted = {(trial.workers, trial.resources) for trial in trials}
+        shapes = [(n, one.cpus_per_worker, one.gpus_per_worker, one.placement == "spread") for n, one in wanted]
         words = self._driver.stream("check_hosts", data, shapes, _own_settings(), limit_s=_CHECK_S)
-        _tell_once(words, {FETCHING: f"the hosts fetch {', '.join(data)}"})
+        _tell_once(words, {FETCHING: f"the hosts fetch {_named(data)}"})
 
     def open_gang(self, job: Job) -> GangHandle:
         """A gang in a placement group of its own."""
-        return _RayGang(self._driver, job, far=self._is_cluster)
+        return _RayGang(self._driver, job, far=self._is_cluster, follow=lambda word: self._follow(job, word))
+
+    def _follow(self, job: Job, word: str) -> None:
+        """Hear how far a gang is that comes up; raises LaunchError if nobody wants it any more."""
+        if word == SEATED:
+            self.note_seats(job)
+        if not self.is_wanted(job):
+            raise LaunchError("the trial was stopped while its gang came up")
 
     def close(self) -> None:
         """End all gangs, then our connection, then Ray itself where it is ours; a dead Ray delays this and no more."""
@@ -93,18 +100,18 @@ class RayExecutor(StreamingExecutor):
 
 
 class _RayGang:
-    """The near end of a gang."""
+    """The near end of a gang; while it comes up, `follow` hears each word of it, and may end it by an error."""
 
-    def __init__(self, driver: DriverProcess, job: Job, *, far: bool) -> None:
+    def __init__(self, driver: DriverProcess, job: Job, *, far: bool, follow: Callable[[str], None]) -> None:
         self._driver, self._name = driver, uuid.uuid4().hex
         self._closing, self._closed = threading.Lock(), False
         seats, trial = [job.need.cpus, job.need.gpus], f"trial {job.trial_id}"
-        data = _with_files([str(job.config.get("data"))]) if far else []
+        data = _with_files([TrainingConfig.model_validate(job.config)]) if far and not job.is_command else []
         words = driver.stream("open", self._name, asdict(job), seats, _own_settings(), far, data, limit_s=_OPEN_S)
         asked = f"{seats[0]} CPUs" + (f" and {seats[1]} GPUs" if seats[1] else "")
         waits = f"{trial} waits for {asked} of Ray"
         try:
-            _tell_once(words, {"waiting": waits, FETCHING: f"{trial}: its hosts fetch {', '.join(data)}"})
+            _tell_once(words, {WAITING: waits, FETCHING: f"{trial}: its hosts fetch {_named(data)}"}, follow)
         except BaseException:
             self.close()
             raise
@@ -152,15 +159,23 @@ def _check_reachable(address: str) -> None:
         raise LaunchError(f"Ray at {address} does not answer ({error})", CLUSTER_REMEDY) from None
 
 
-def _with_files(data: Iterable[str]) -> list[str]:
-    """Those of these data sets that each host must have the files of."""
-    return [name for name in dict.fromkeys(data) if has_files(name)]
+def _with_files(configs: Iterable[TrainingConfig]) -> list[tuple[str, str]]:
+    """The data sets, and splits of these, that each host must have the files of."""
+    used = dict.fromkeys((config.data, split) for config in configs for split in config.splits)
+    return [(name, split) for name, split in used if has_files(name)]
 
 
-def _tell_once(words: Iterable[str], meanings: Mapping[str, str]) -> None:
-    """Hear words to their end, and say of each that has a meaning what it means, the first time that it comes."""
+def _named(data: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(dict.fromkeys(name for name, _ in data))
+
+
+def _tell_once(
+    words: Iterable[str], meanings: Mapping[str, str], follow: Callable[[str], None] = lambda _: None
+) -> None:
+    """Pass words on to `follow`, and say of each that has a meaning what it means, the first time that it comes."""
     told: set[str] = set()
     for word in words:
+        follow(word)
         if word in meanings and word not in told:
             told.add(word)
             logger.warning("%s", meanings[word])

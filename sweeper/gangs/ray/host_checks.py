@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -11,12 +12,14 @@ from typing import Any
 from sweeper.errors import LaunchError, LostHostError
 from sweeper.gangs.ray.actor import HostActor, clear_cause
 from sweeper.gangs.ray.heartbeat import gone
-from sweeper.gangs.ray.meeting import MEET_S, meeting_job
 from sweeper.gangs.ray.preflight import differences
+from sweeper.gangs.ray.reachability import MEET_S, meeting_job
 
 FETCHING = "fetching"  # said again and again for as long as hosts fetch data
+WAITING, SEATED = "waiting", "seated"  # of a gang that comes up: for its seats, and with them
 _ACTOR_S = 60.0  # for a process of Ray's to come up
 _WORD_S = 10.0
+_SILENCE_S = 60.0  # of a host that fetches data, or whose process comes up
 _GRACE_S = 10.0  # to end ranks that have not met
 _AT_ONCE = 6  # calls: a host meets two others, and answers these
 _MEETING_REMEDY = (
@@ -26,7 +29,7 @@ _MEETING_REMEDY = (
 
 
 def check_hosts(
-    ray: Any, data: Sequence[str], spans: Callable[[], bool], environment: Mapping[str, str]
+    ray: Any, data: Sequence[tuple[str, str]], spans: Callable[[], bool], environment: Mapping[str, str]
 ) -> Iterator[str]:
     """See that all hosts are alike, have these data sets, and reach each other if a gang `spans` several of them.
 
@@ -44,16 +47,23 @@ def check_hosts(
             _check_meetings(ray, actors)
 
 
-def fetched(ray: Any, actors: Mapping[str, Any], data: Sequence[str]) -> Iterator[str]:
+def fetched(ray: Any, actors: Mapping[str, Any], data: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Have the hosts of these actors, by address, fetch data sets that they lack; says "fetching" meanwhile.
 
     Raises:
         LaunchError: a host cannot get one.
-        LostHostError: a host's process is gone.
+        LostHostError: a host's process is gone, or has not answered for `_SILENCE_S`.
     """
     waiting = {actor.fetch_data.remote(list(data)): address for address, actor in actors.items()} if data else {}
+    asked = {address: actor.answer.remote() for address, actor in actors.items()} if data else {}
+    heard_at = dict.fromkeys(asked, time.monotonic())
     while waiting:
         there, _ = ray.wait(list(waiting), timeout=_WORD_S)
+        for address in waiting.values():
+            if ray.wait([asked[address]], timeout=0)[0]:
+                asked[address], heard_at[address] = actors[address].answer.remote(), time.monotonic()
+            elif time.monotonic() - heard_at[address] > _SILENCE_S:
+                raise LostHostError(f"host {address} has not answered for {_SILENCE_S:g} s", address)
         if not there:
             yield FETCHING
         for reference in there:

@@ -85,7 +85,7 @@ def test_its_words(store: Store, run: Any) -> None:
     assert "the 12 bytes before this are in" in err
     code, out, err = run("log", second.id)
     assert (code, out) == (0, "")
-    assert err == f"attempt 1 of trial {second.id}: nothing that its ranks printed is recorded\n"
+    assert err == f"attempt 1 of trial {second.id}: the store has no output from its ranks\n"
     assert "is running; what its ranks print is in /logs/1.log" in run("log", third.id)[2]
     problem = f"error: trial {first.id}: it has no attempt 2; its attempts are 1\n"
     assert run("log", first.id, "--attempt", "2") == (1, "", problem)

@@ -172,7 +172,7 @@ def test_on_a_terminal_progress_is_live(spec: Path, tmp_path: Path) -> None:
         (["--again", "--resume"], 2, "--again makes another sweep, and --resume goes on with one"),
         (["--executor", "local", "--ray-address", "x"], 2, "--ray-address goes with --executor ray only"),
         (["--autoscale", "2x4"], 2, "--autoscale goes with --ray-address only"),
-        (["--autoscale", "2"], 2, "'2' is no size of a cluster; write 8x16, or 8x16x4 with GPUs"),
+        (["--autoscale", "2"], 2, "'2' is not a cluster size; write 8x16, or 8x16x4 with GPUs"),
     ],
 )
 def test_what_is_wrong_is_told_before_anything_is_recorded(

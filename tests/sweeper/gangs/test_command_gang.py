@@ -365,7 +365,7 @@ def test_a_report_of_something_else_names_it(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_port_is_for_one_command_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rank 0 binds it late; others must not be told of it in the meantime."""
-    ports = range(21_500, 21_503)
+    ports = [_unused_port() for _ in range(3)]
     monkeypatch.setattr(command_gang, "_PORTS", ports)
     with contextlib.ExitStack() as marks:
         found = {}
@@ -375,8 +375,16 @@ def test_a_port_is_for_one_command_until_it_ends(monkeypatch: pytest.MonkeyPatch
         assert set(found) == set(ports)
         with pytest.raises(LaunchError, match="no port from"):
             command_gang._free_port("127.0.0.1")
-        with socket.create_server(("127.0.0.1", 21_501)):
-            found[21_501].close()
+        with socket.create_server(("127.0.0.1", ports[1])):
+            found[ports[1]].close()
             with pytest.raises(LaunchError, match="no port from"):
                 command_gang._free_port("127.0.0.1")
-        assert command_gang._free_port("127.0.0.1")[0] == 21_501
+        port, mark = command_gang._free_port("127.0.0.1")
+        marks.enter_context(mark)
+        assert port == ports[1]
+
+
+def _unused_port() -> int:
+    """One of those that systems give to connections, which gangs do not take."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.protocol import Ended, Ready
+from engine.protocol import Ended, Failed, Ready, encode
+from sweeper.errors import LostHostError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.seat_locks import SeatLocks
 from sweeper.gangs.seats import Capacity, Seats
-from sweeper.gangs.streaming import GangHandle, StreamingExecutor
+from sweeper.gangs.streaming import GangHandle, StreamingExecutor, events_told
 from tests.processes import eventually
 
 
@@ -283,4 +284,40 @@ def test_a_job_holds_its_seats_from_when_it_has_them(tmp_path: Path) -> None:
     again = executor.held_since("first")
     assert again
     assert again >= second
+    executor.close()
+
+
+class LosingExecutor(SeatedExecutor):
+    """Its gangs write to a log and are lost with their hosts."""
+
+    def __init__(self, log: Path) -> None:
+        super().__init__(1)
+        self._log = log
+
+    def open_gang(self, job: Job) -> GangHandle:
+        gang = SeatedGang(job, self.hosts, self.going[job.trial_id], self.leave)
+
+        def run(job: Job) -> Iterator[JobEvent]:
+            def lines() -> Iterator[tuple[str, str, float, str]]:
+                yield "gang", str(self._log), 1.0, encode(Ready(1, [1], ["host"], {}))
+                self._log.write_text("last words\n")
+                raise LostHostError("host 10.0.0.7 is gone", "10.0.0.7")
+
+            return events_told(job, lines())
+
+        gang.run = run  # type: ignore[method-assign]
+        return gang
+
+
+def test_what_a_lost_gang_printed_is_its_trials(tmp_path: Path) -> None:
+    executor = LosingExecutor(tmp_path / "log")
+    executor.begin("lost", 1)
+    heard: list[JobEvent] = []
+
+    def has_failed() -> bool:
+        heard.extend(executor.events(0.05))
+        return any(isinstance(one.event, Failed) for one in heard)
+
+    assert eventually(has_failed)
+    assert [one.log_at for one in heard] == [0, len("last words\n")]
     executor.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sweeper.gangs.base import Job, JobEvent
-from sweeper.scheduling.printed import read_printed
+from sweeper.scheduling.log_part import read_printed
 from sweeper.scheduling.scheduler import Scheduler
 from sweeper.store import Printed, Store
 from tests.sweeper.scheduling.scripted import ScriptedExecutor, Watcher, completes, fails, submit

@@ -15,10 +15,12 @@ from sweeper.gangs.base import Job
 from sweeper.gangs.hosts import Hosts
 from sweeper.gangs.mpi_job import MpiJob, tail
 
-MEET_S = 20.0
+MEET_S = 60.0  # with a cold start of Python and MPI, as long as a gang has for it
 _MET = "all have met"
 _PROGRAM = f"""
 import os
+from engine.parent import die_with_parent
+die_with_parent()
 from mpi4py import MPI
 MPI.COMM_WORLD.Barrier()
 if MPI.COMM_WORLD.allreduce(1) == MPI.COMM_WORLD.size and MPI.COMM_WORLD.rank == 0:
