@@ -25,6 +25,7 @@ COMMANDS = {
     "show": "sweeper.cli.show:show",
     "best": "sweeper.cli.best:best",
     "forecast": "sweeper.cli.forecast:forecast",
+    "costs": "sweeper.cli.costs:costs",
     "submit": "sweeper.cli.submit:submit",
     "slurm": "sweeper.cli.slurm:slurm",
     "watch": "sweeper.cli.watch:watch",
