@@ -16,7 +16,8 @@ _PUBLISHED = ("alexnet", "vgg", "resnet-50", "googlenet")
 def costs_answer(model: str, sample_shape: tuple[int, ...] | None, classes: int | None, batch: int) -> dict[str, Any]:
     """The costs of a model for samples of this shape, [channels, height, width] or [features], and so many classes.
 
-    Memory is in bytes, for training in float32 with this batch size. Without a shape that of the model's paper counts.
+    Memory is in bytes, for training in float32 with this batch size. Without a shape, the one in the model's paper is
+    taken.
 
     Raises:
         FactoryError, ModelError: as `engine.costs.costs_of`.

@@ -32,7 +32,10 @@ def _shape(_ctx: click.Context, _option: click.Parameter, value: str | None) -> 
         return None
     words = value.lower().split("x")
     if not all(word.isascii() and word.isdecimal() and 0 < int(word) <= _MOST for word in words):
-        raise click.BadParameter(f"{value!r} is no shape; give channels, height and width, such as 3x224x224")
+        raise click.BadParameter(
+            f"{value!r} is not a shape; give channels, height and width, for example 3x224x224, "
+            f"with each at most {_MOST:,}"
+        )
     return tuple(map(int, words))
 
 
@@ -51,8 +54,8 @@ def _model(_ctx: click.Context, _argument: click.Parameter, value: str) -> str:
     "sample_shape",
     callback=_shape,
     metavar="CxHxW",
-    help="Channels, height and width of the samples, or the number of their features. Default: as the model's paper has "
-    "it, 3x32x32 for a model of your own.",
+    help="Channels, height and width of the samples, or the number of their features. Default: as in the model's "
+    "paper, 3x32x32 for a model of your own.",
 )
 @click.option(
     "--classes",
@@ -75,9 +78,14 @@ def costs(
 ) -> None:
     """Count a network's parameters, activations, multiply-adds and memory.
 
-    MODEL is a built-in model or your own as package.module:factory, called with the shape of a sample and the number of
-    classes. Activations and multiply-adds are of the forward pass of one sample. Memory is what the forward pass of a
-    batch keeps for the backward pass, in float32; the total adds parameters and gradients.
+    MODEL is a built-in model, or your own as package.module:factory: a function of a sample's shape and the number of
+    classes. Activations and multiply-adds are those of the forward pass of one sample.
+
+    Memory is what the forward pass of a batch keeps for the backward pass in float32, each tensor in the layer that
+    causes it to be kept. Masks of dropout and indices of poolings count. The total adds parameters and gradients. It
+    leaves out the optimizer's state and the workspace of operations.
+
+    A receptive field is height and width in the input. It ignores borders, so it can be larger than the input.
     """
     if markdown and as_json:
         raise click.UsageError("--markdown and --json exclude each other")
