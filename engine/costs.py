@@ -16,13 +16,14 @@ import math
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.config import MODELS, is_factory
@@ -122,6 +123,8 @@ def costs_of_module(module: nn.Module, sample_shape: Shape) -> Costs:
         ModelError: the layers of two batches differ. What the module itself raises goes through.
     """
     module.train()
+    if any(map(is_lazy, module.parameters())):
+        module(_samples(module, sample_shape, _BATCHES[0]))  # from which it learns the shapes of its parameters
     fewer, more = (_counted(module, sample_shape, batch) for batch in _BATCHES)
     if [layer.kind for layer in fewer] != [layer.kind for layer in more]:
         raise ModelError(
@@ -195,21 +198,27 @@ def _reason(error: Exception) -> str:
 
 def _counted(module: nn.Module, sample_shape: Shape, batch: int) -> list[LayerCosts]:
     """The layers of a forward pass of so many samples; all counts are of the whole batch."""
-    samples = torch.randn(batch, *sample_shape, device=_device(module))
-    with ExitStack() as stack:
-        counter = _Counter(module, samples, stack.enter_context(ComputingModule(module)))
-        stack.enter_context(torch.enable_grad())
-        stack.enter_context(torch.autograd.graph.saved_tensors_hooks(counter.save, lambda kept: kept))
-        # Attention and recurrent layers by their products, on the CPU too, where one operation may hide them.
-        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
-        stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
-        stack.enter_context(counter)
-        module(samples)
+    samples = _samples(module, sample_shape, batch)
+    with _in_products(), ComputingModule(module) as computing, torch.enable_grad():
+        counter = _Counter(module, samples, computing)
+        with torch.autograd.graph.saved_tensors_hooks(counter.save, lambda kept: kept), counter:
+            module(samples)
     return counter.all_layers()
 
 
-def _device(module: nn.Module) -> torch.device:
-    return next((own.device for own in module.parameters()), torch.empty(0).device)
+@contextmanager
+def _in_products() -> Iterator[None]:
+    """Within, attention and recurrent layers compute by their products, which the CPU else hides."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what oneDNN could do on another device
+        flags = torch.backends.mkldnn.flags(enabled=False)
+        with sdpa_kernel(SDPBackend.MATH), flags:
+            yield
+
+
+def _samples(module: nn.Module, sample_shape: Shape, batch: int) -> Tensor:
+    device = next((own.device for own in module.parameters()), torch.get_default_device())
+    return torch.randn(batch, *sample_shape, device=device)
 
 
 def _of_one_sample(fewer: LayerCosts, more: LayerCosts) -> LayerCosts:

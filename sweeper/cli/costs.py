@@ -61,10 +61,15 @@ def _model(_ctx: click.Context, _argument: click.Parameter, value: str) -> str:
     "--classes",
     type=click.IntRange(1, 1_000_000),
     metavar="N",
-    help="Default: 1000 for 3x224x224, otherwise mostly 10.",
+    help="Default: 1000 for alexnet, the VGGs, resnet-50 and googlenet, 2 for neuron, 10 for others.",
 )
 @click.option(
-    "--batch", type=click.IntRange(1, 1_000_000), default=1, show_default=True, metavar="N", help="For the memory."
+    "--batch",
+    type=click.IntRange(1, 1_000_000),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Batch size, for the memory.",
 )
 @click.option("--markdown", is_flag=True, help="Print a Markdown table, with all columns.")
 @json_option
