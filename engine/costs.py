@@ -5,7 +5,8 @@ device). A model of the user's own that needs values runs on the CPU instead.
 
 **Memory** of a layer is what autograd keeps for the backward pass: each storage once, in the layer that causes it to be
 kept. That includes the samples if a layer needs them, masks of dropout (a number each, as torch's CPU keeps them),
-places of largest values in poolings (8 bytes each), and means and variances of normalisation. Parameters are not in it.
+places of largest values in poolings (8 bytes each), means and variances of normalisation, and the scores of attention,
+which counts as its two products. Parameters are not in it.
 The total adds the parameters and a gradient for each that is learnt. Not counted: the optimizer's state, what an
 operation uses while it runs (workspaces, outputs that nothing keeps, gradients of activations), and the framework.
 """

@@ -81,10 +81,11 @@ def costs(
     markdown: bool,
     as_json: bool,
 ) -> None:
-    """Count a network's parameters, activations, multiply-adds and memory.
+    """Count a network's operations and memory.
 
     MODEL is a built-in model, or your own as package.module:factory: a function of a sample's shape and the number of
-    classes. Activations and multiply-adds are those of the forward pass of one sample.
+    classes. The table has the activations, parameters, multiply-adds, memory and receptive field of each layer.
+    Activations and multiply-adds are those of the forward pass of one sample.
 
     Memory is what the forward pass of a batch keeps for the backward pass in float32, each tensor in the layer that
     causes it to be kept. Masks of dropout and indices of poolings count. The total adds parameters and gradients. It
