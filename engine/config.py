@@ -34,6 +34,10 @@ MODELS: dict[str, bool] = {
     "vgg13": True,
     "vgg16": True,
     "vgg19": True,
+    "vgg11-plain": True,
+    "vgg13-plain": True,
+    "vgg16-plain": True,
+    "vgg19-plain": True,
     "googlenet": True,
     "mlp": True,
     "neuron": False,
@@ -56,7 +60,7 @@ CLASSES: dict[str, int] = {
     "synthetic-224": 10,
 }
 # Models that draw at random in training, which parts of their layers to leave out.
-_DROPPING_OUT = ("alexnet", "vgg11", "vgg13", "vgg16", "vgg19", "googlenet")
+_DROPPING_OUT = ("alexnet", "googlenet", *(name for name in MODELS if name.startswith("vgg")))
 # Samples that built-in data sets have for training.
 SAMPLES: dict[str, int] = {
     "fashion-mnist": 60_000,

@@ -125,8 +125,8 @@ def _resnet(depth: int) -> Network:
     return lambda shape, classes, fc: ResNetCifar(shape[0], classes, depth, fc)
 
 
-def _vgg(depth: int) -> Network:
-    return lambda shape, classes, fc: Vgg(shape[0], _size(shape), classes, depth, fc)
+def _vgg(depth: int, *, normalised: bool) -> Network:
+    return lambda shape, classes, fc: Vgg(shape[0], _size(shape), classes, depth, fc, normalised=normalised)
 
 
 def _size(shape: Shape) -> tuple[int, int]:
@@ -138,7 +138,8 @@ _NETWORKS: dict[str, Network] = {
     "alexnet": lambda shape, classes, fc: AlexNet(shape[0], _size(shape), classes, fc),
     **{f"resnet-{depth}": _resnet(depth) for depth in (20, 32, 44, 56)},
     "resnet-50": lambda shape, classes, fc: ResNet50(shape[0], _size(shape), classes, fc),
-    **{f"vgg{depth}": _vgg(depth) for depth in DEPTHS},
+    **{f"vgg{depth}": _vgg(depth, normalised=True) for depth in DEPTHS},
+    **{f"vgg{depth}-plain": _vgg(depth, normalised=False) for depth in DEPTHS},
     "googlenet": lambda shape, classes, fc: GoogLeNet(shape[0], _size(shape), classes, fc),
     "mlp": lambda shape, classes, fc: Mlp(math.prod(shape), classes, fc),
     "neuron": lambda shape, classes, fc: Neuron(shape[0]),  # noqa: ARG005 - one neuron tells two classes apart

@@ -19,6 +19,19 @@ def convolution(inputs: int, outputs: int, kernel: int, stride: int = 1) -> nn.S
     return nn.Sequential(*normalised(inputs, outputs, kernel, stride), nn.ReLU(inplace=True))
 
 
+def plain_convolution(inputs: int, outputs: int, kernel: int) -> nn.Sequential:
+    """A convolution with a bias that keeps the size, ReLU.
+
+    Without normalisation the weights alone decide how large values are many layers on. They begin as He, Zhang, Ren and
+    Sun (Delving deep into rectifiers, 2015) have it, which keeps the size of values; torch's own let them vanish.
+    """
+    made = (PictureConv2d if inputs <= FEW_CHANNELS else nn.Conv2d)(inputs, outputs, kernel, padding=kernel // 2)
+    nn.init.kaiming_normal_(made.weight, nonlinearity="relu")
+    assert made.bias is not None
+    nn.init.zeros_(made.bias)
+    return nn.Sequential(made, nn.ReLU(inplace=True))
+
+
 def normalised(inputs: int, outputs: int, kernel: int, stride: int = 1) -> list[nn.Module]:
     """A convolution that keeps the size over its stride, and batch normalisation, whose shift makes a bias needless."""
     kind = PictureConv2d if inputs <= FEW_CHANNELS else nn.Conv2d

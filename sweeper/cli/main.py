@@ -26,6 +26,7 @@ COMMANDS = {
     "log": "sweeper.cli.log:log",
     "best": "sweeper.cli.best:best",
     "forecast": "sweeper.cli.forecast:forecast",
+    "costs": "sweeper.cli.costs:costs",
     "submit": "sweeper.cli.submit:submit",
     "slurm": "sweeper.cli.slurm:slurm",
     "watch": "sweeper.cli.watch:watch",

@@ -63,6 +63,10 @@ PUBLISHED = {
     ("vgg11", 3, 224, 1000): 132_863_336 + 2_752,  # each channel: a scale and a shift instead of a bias
     ("vgg16", 3, 224, 1000): 138_357_544 + 4_224,
     ("vgg19", 3, 224, 1000): 143_667_240 + 5_504,
+    ("vgg11-plain", 3, 224, 1000): 132_863_336,
+    ("vgg13-plain", 3, 224, 1000): 133_047_848,
+    ("vgg16-plain", 3, 224, 1000): 138_357_544,
+    ("vgg19-plain", 3, 224, 1000): 143_667_240,
     ("resnet-20", 3, 32, 10): 269_722,
     ("resnet-32", 3, 32, 10): 464_154,
     ("resnet-44", 3, 32, 10): 658_586,
@@ -90,7 +94,7 @@ def test_networks_take_pictures_of_each_size(name: str, shape: tuple[int, ...]) 
     assert not torch.equal(scores[0], scores[1])
 
 
-@pytest.mark.parametrize("name", ["alexnet", "vgg11", "mlp", "resnet-20", "googlenet"])
+@pytest.mark.parametrize("name", ["alexnet", "vgg11", "vgg11-plain", "mlp", "resnet-20", "googlenet"])
 def test_networks_begin_and_compute_alike_by_either_operators(name: str) -> None:
     found = []
     for fc in ("fused", "torch"):
