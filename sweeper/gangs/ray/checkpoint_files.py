@@ -107,7 +107,7 @@ def remove(folder: str | Path, mark: str) -> None:
 
 def _mark_in(folder: str | Path) -> str:
     with suppress(FileNotFoundError):
-        return (Path(folder) / _MARK).read_text()
+        return (Path(folder) / _MARK).read_bytes().decode(errors="replace")
     return ""
 
 

@@ -229,6 +229,14 @@ def test_nothing_is_put_over_a_folder_that_hosts_share_with_this_machine(trial: 
     assert sorted(path.name for path in trial.here.iterdir()) == ["begun", "latest.json", "step-10"]
 
 
+@pytest.mark.parametrize("mark", [b"", b"\xff\xfe", b"another"])
+def test_a_folder_with_another_mark_is_cleared_whatever_it_is(trial: Trial, mark: bytes) -> None:
+    trial.attempt(trial.a, step=10)
+    (trial.a.place / "begun").write_bytes(mark)
+    begin(trial.a.place, mark_of(trial.here))
+    assert (checkpoint_in(trial.a.place), trial.a.files(10)) == (Checkpoint(), [])
+
+
 def test_a_second_beginning_of_the_same_attempts_changes_nothing(trial: Trial) -> None:
     trial.attempt(trial.a, step=10)
     begin(trial.a.place, mark_of(trial.here))
