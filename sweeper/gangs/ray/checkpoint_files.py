@@ -60,7 +60,9 @@ def read_files(folder: str, step: int, names: Sequence[str]) -> dict[str, bytes]
 
 
 def put_checkpoint(folder: str | Path, checkpoint: Checkpoint, files: dict[str, bytes]) -> None:
-    """Write these files of a checkpoint. Its note, if it has one, comes last and replaces older checkpoints.
+    """Write these files of a checkpoint. Its note, if it has one, comes last.
+
+    Of older steps only that of the folder's note stays; newer ones stay, for a rank may be writing them.
 
     Raises:
         ValueError: a file does not have the name of a rank's; nothing is written.
@@ -74,9 +76,10 @@ def put_checkpoint(folder: str | Path, checkpoint: Checkpoint, files: dict[str, 
         _write(place / name, content)
     if checkpoint.note:
         _write(Path(folder) / _NOTE, checkpoint.note.encode())
-        for other in Path(folder).glob("step-*"):
-            if _step_of(other) < checkpoint.step:
-                shutil.rmtree(other, ignore_errors=True)
+    noted = checkpoint_in(folder).step
+    for other in Path(folder).glob("step-*"):
+        if _step_of(other) < checkpoint.step and _step_of(other) != noted:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def mark_of(folder: str | Path) -> str:

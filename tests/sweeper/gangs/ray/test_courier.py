@@ -207,6 +207,17 @@ def test_a_part_of_a_checkpoint_leaves_the_one_before(trial: Trial) -> None:
     assert (trial.brought().step, trial.brought().lacks(2)) == (10, [])
 
 
+def test_parts_of_checkpoints_do_not_pile_up(trial: Trial) -> None:
+    trial.attempt(trial.a, trial.b, step=10)
+    going = trial.courier(trial.a, trial.b)
+    for step in (20, 30, 40):
+        trial.b.write(step, 1)
+        put_checkpoint(trial.a.place, Checkpoint(step, note(step)), {})  # whose file does not come
+        going.bring()
+    assert trial.brought().step == 10
+    assert sorted(path.name for path in (trial.here / BROUGHT).glob("step-*")) == ["step-10", "step-40"]
+
+
 @pytest.mark.parametrize("error", [TimeoutError, ConnectionError])
 def test_what_goes_wrong_is_told_once_and_ends_nothing(
     trial: Trial, error: type[OSError], warnings: Callable[[], list[str]]
