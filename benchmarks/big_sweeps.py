@@ -65,6 +65,9 @@ class SimulatedGangs:
     def stop(self, trial_id: str) -> None:
         """Nobody asks for it."""
 
+    def remove_checkpoints(self, folder: str) -> None:
+        """See `Executor`: there are none."""
+
     def held_since(self, trial_id: str) -> datetime | None:  # noqa: ARG002 - of any trial
         """Since it was started."""
         return None

@@ -132,6 +132,9 @@ class VirtualExecutor:
         if playing := self._playing.get(trial_id):
             playing.stop_at = self.now + self._machine.stop_s
 
+    def remove_checkpoints(self, folder: str) -> None:
+        """See `Executor`: there are none."""
+
     def held_since(self, trial_id: str) -> datetime | None:  # noqa: ARG002 - nobody asks what seats cost
         """See `Executor`."""
         return None

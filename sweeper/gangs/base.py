@@ -120,6 +120,12 @@ class Executor(Protocol):
         Unknown jobs are ignored.
         """
 
+    def remove_checkpoints(self, folder: str) -> None:
+        """Remove a trial's checkpoints from hosts that do not share this folder: nobody goes on from them.
+
+        Returns at once. Hosts that do not answer keep theirs; no later attempt goes on from these either.
+        """
+
     def held_since(self, trial_id: str) -> datetime | None:
         """When the job that was started last for a trial got its seats, in UTC; None if it has had none so far."""
 

@@ -423,7 +423,7 @@ class Scheduler:
                 held_since=self._held_since(running),
             )
             if state is not TrialState.FAILED:
-                shutil.rmtree(checkpoints_folder(trial.id), ignore_errors=True)  # nobody goes on from these
+                self._remove_checkpoints(trial)
             if settled is Settled.RESTORED:
                 self._tell_kept(trial.id, f"repetition {state.value}" + (f", {reason}" if reason else ""))
             else:
@@ -432,6 +432,13 @@ class Scheduler:
             self._guide.failed(trial.id)
             logger.warning("trial %s: was given to another scheduler meanwhile; its end here does not count", trial.id)
         self._leave_seats(trial)
+
+    def _remove_checkpoints(self, trial: TrialRecord) -> None:
+        """Nobody goes on from those of a trial that has a result."""
+        folder = checkpoints_folder(trial.id)
+        if trial.config.get("checkpoint_every"):
+            self._executor.remove_checkpoints(str(folder))
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _leave_seats(self, trial: TrialRecord) -> None:
         if trial.oversubscribed:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.protocol import Failed, Ready, Started
+from engine.protocol import Ended, Failed, Ready, Started
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.ray import RayExecutor
 from tests.cluster.network import OWN_FOLDER, Host
@@ -27,6 +27,11 @@ def brought(given: Job) -> int:
     """The step of the checkpoint that is here, where no rank runs; -1 where there is none."""
     note = Path(given.checkpoints) / "brought" / "latest.json"
     return int(json.loads(note.read_text())["step"]) if note.exists() else -1
+
+
+def own_folder(host: Host, given: Job) -> Path:
+    """Where a host has its checkpoints of a job."""
+    return host.folder / OWN_FOLDER / Path(given.checkpoints).name
 
 
 def away_from_head(cluster: RayHosts, events: list[JobEvent]) -> tuple[str, Host]:
@@ -53,9 +58,16 @@ def test_a_trial_whose_host_is_lost_goes_on_elsewhere(cluster: RayHosts, tmp_pat
         try:
             (failed,) = [one for one in until(executor, Failed) if isinstance(one.event, Failed)]
             assert (failed.trial_id, failed.event.host) == (name, host.address)  # type: ignore[union-attr]
+            there = brought(given)  # by the first attempt: its courier is over, and the next one's has not begun
             executor.start(replace(given, attempt=2))
             started = [one.event for one in until(executor, Started) if isinstance(one.event, Started)]
-            assert started[0].effective["resumed_at_step"] == brought(given)
+            assert started[0].effective["resumed_at_step"] == there
+            executor.stop(name)
+            until(executor, Ended)
+            others = [own_folder(one, given) for one in cluster.hosts if one is not host]
+            assert any(folder.exists() for folder in others)
+            executor.remove_checkpoints(given.checkpoints)
+            assert eventually(lambda: not any(folder.exists() for folder in others), 60)
         finally:
             executor.close()
             cluster.restart(host)

@@ -10,6 +10,7 @@ only; both may be somebody else's here, for example a notebook's. A driver proce
 - `heartbeat.py`: how each end of a gang misses the others
 - `courier.py`: brings checkpoints to this machine, and to the hosts of the next gang
 - `checkpoint_files.py`: a checkpoint as files of a host
+- `leftovers.py`: removes what ended trials have left on hosts
 - `set_aside.py`: the hosts that a gang was lost with
 - `host_checks.py`: what is looked at on the hosts before a sweep is recorded, and data brought there
 - `preflight.py`: what must be the same on all hosts

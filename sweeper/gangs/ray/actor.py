@@ -17,7 +17,14 @@ from sweeper.gangs.far_gang import FarGang, job_here
 from sweeper.gangs.gang import open_gang
 from sweeper.gangs.hosts import Lost, Place, Share
 from sweeper.gangs.launcher import VARIABLE as MPIEXEC_VARIABLE
-from sweeper.gangs.ray.checkpoint_files import Checkpoint, checkpoint_in, put_checkpoint, read_files
+from sweeper.gangs.ray.checkpoint_files import (
+    Checkpoint,
+    begin,
+    checkpoint_in,
+    files_of,
+    put_checkpoint,
+    read_files,
+)
 from sweeper.gangs.ray.heartbeat import DeadMansSwitch, Heartbeat, gone
 from sweeper.gangs.ray.preflight import facts
 from sweeper.gangs.ray.reachability import meeting_problem
@@ -46,6 +53,14 @@ class HostFiles:
 
         for name, split in data:
             fetch(name, split)
+
+    def begin_checkpoints(self, folder: str, mark: str) -> None:
+        """See `begin`."""
+        begin(folder, mark)
+
+    def checkpoint_names(self, folder: str, step: int) -> tuple[str, ...]:
+        """See `files_of`."""
+        return files_of(folder, step)
 
     def checkpoint(self, folder: str) -> Checkpoint:
         """See `checkpoint_in`."""

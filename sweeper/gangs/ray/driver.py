@@ -26,9 +26,11 @@ from sweeper.errors import LaunchError, LostHostError
 from sweeper.gangs.calls.far import READY, Answers, serve
 from sweeper.gangs.hosts import Lost
 from sweeper.gangs.ray.actor import GangActor, HostActor, clear_cause
-from sweeper.gangs.ray.courier import Courier
+from sweeper.gangs.ray.checkpoint_files import mark_of
+from sweeper.gangs.ray.courier import ActorHost, Courier
 from sweeper.gangs.ray.heartbeat import Heartbeat, gone
 from sweeper.gangs.ray.host_checks import SEATED, WAITING, check_hosts, fetched
+from sweeper.gangs.ray.leftovers import Leftovers
 from sweeper.gangs.ray.set_aside import SetAside
 from sweeper.gangs.seats import Capacity, Growth, Seats, seats_of
 
@@ -61,12 +63,14 @@ class Gangs:
     def __init__(self, ray: Any, growth: Growth | None = None) -> None:
         self._ray, self._growth = ray, growth
         called = (self.capacity, self.check_hosts, self.open, self.run, self.alive, self.stop, self.close)
-        self.methods = {method.__name__: method for method in called}
+        self.methods = {method.__name__: method for method in (*called, self.remove_checkpoints)}
         self._groups: dict[str, Any] = {}
         self._actors: dict[str, Any] = {}
         self._peers: dict[str, list[Any]] = {}
+        self._shares: dict[str, list[int]] = {}  # ranks on each host
         self._watched: dict[str, GangWatch] = {}
         self._set_aside = SetAside(ray)
+        self.leftovers = Leftovers(ray, self._set_aside)
 
     def capacity(self) -> Iterator[list[tuple[int, int]]]:
         """The cores and GPUs of each living node, and of those that may still come."""
@@ -117,6 +121,7 @@ class Gangs:
             yield SEATED
             self._actors[name] = self._actor(GangActor, group, seats, 0, environment)
             self._peers[name] = [self._actor(HostActor, group, seats, n, environment) for n in range(1, len(seats))]
+            self._shares[name] = shares if shares[1:] else [job["workers"]]
             addresses = self._addresses(group)
             places = list(zip(addresses, shares, strict=True)) if shares[1:] else []
             yield from fetched(
@@ -208,8 +213,19 @@ class Gangs:
         """Have the checkpoints of a job come here, and go to its hosts first, if it has any and runs elsewhere."""
         if name not in self._watched or not job["checkpoints"]:
             return nullcontext()
-        actors = [self._actors[name], *self._peers[name]]
-        return Courier(self._ray, actors, job["checkpoints"], job["workers"]).following()
+        folder = job["checkpoints"]
+        try:
+            mark = mark_of(folder)
+        except OSError as error:
+            raise LaunchError(f"{folder}: cannot be written ({error.strerror})", "give it space and rights") from None
+        self.leftovers.expect(folder, mark)
+        hosts = [ActorHost(self._ray, actor) for actor in (self._actors[name], *self._peers[name])]
+        return Courier(hosts, self._shares[name], folder, mark).following()
+
+    def remove_checkpoints(self, folder: str) -> Iterator[None]:
+        """See `Executor.remove_checkpoints`."""
+        self.leftovers.remove(folder)
+        yield None
 
     def _note_loss(self, line: str) -> None:
         """Set a host aside if this event tells of its loss; of the many events few are decoded for it."""
@@ -247,6 +263,7 @@ class Gangs:
             self._ray.wait(ending, num_returns=len(ending), timeout=SHARES_S)
 
     def _free(self, name: str) -> None:
+        self._shares.pop(name, None)
         if watched := self._watched.pop(name, None):
             watched.end()
         for actor in [*self._peers.pop(name, []), *([self._actors.pop(name)] if name in self._actors else [])]:
@@ -318,7 +335,9 @@ def main() -> None:
         if answers.answer(READY, lambda: _connected(arguments)):
             ray = import_ray()
             try:
-                serve(Gangs(ray, arguments.growth).methods, sys.stdin, answers)
+                gangs = Gangs(ray, arguments.growth)
+                serve(gangs.methods, sys.stdin, answers)
+                gangs.leftovers.join()
             finally:
                 ray.shutdown()
     finally:

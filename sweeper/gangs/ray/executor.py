@@ -93,6 +93,12 @@ class RayExecutor(StreamingExecutor):
         if not self.is_wanted(job):
             raise LaunchError("the trial was stopped while its gang came up")
 
+    def remove_checkpoints(self, folder: str) -> None:
+        """Begin to remove what the hosts of a cluster have in this folder."""
+        if self._is_cluster:
+            with contextlib.suppress(LaunchError):  # a Ray that has died is told elsewhere
+                self._driver.call("remove_checkpoints", folder, limit_s=_ANSWER_S)
+
     def close(self) -> None:
         """End all gangs, then our connection, then Ray itself where it is ours; a dead Ray delays this and no more."""
         super().close()

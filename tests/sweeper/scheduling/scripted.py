@@ -67,6 +67,7 @@ class ScriptedExecutor:
         self.orphans_of: list[str] = []
         self.dismissed_at: list[int] = []
         self.prepared: list[tuple[int, int]] = []  # after so many starts, for so many workers
+        self.removed: list[str] = []  # folders of checkpoints
         self.held: dict[str, datetime] = {}
         self._playing: dict[str, tuple[Job, deque[Event]]] = {}
 
@@ -96,6 +97,9 @@ class ScriptedExecutor:
         self.prepared.append((len(self.started), job.workers))
 
     def stop(self, trial_id: str) -> None: ...
+
+    def remove_checkpoints(self, folder: str) -> None:
+        self.removed.append(folder)
 
     def held_since(self, trial_id: str) -> datetime | None:
         return self.held.get(trial_id)

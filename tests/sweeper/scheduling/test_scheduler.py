@@ -624,6 +624,21 @@ def test_a_stopped_trials_checkpoints_go_unless_another_runs_it(
     assert folder.exists() == given_away
 
 
+@pytest.mark.parametrize("outcome", ["completed", "stopped", "diverged", "failed"])
+@pytest.mark.parametrize("every", [None, 100])
+def test_hosts_remove_the_checkpoints_of_a_trial_that_has_a_result(
+    store: Store, outcome: str, every: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SWEEPER_LOGS", str(tmp_path))
+    spec = parse_spec({"name": "x", "space": {"workers": [1]}, "trial": {"checkpoint_every": every}})
+    sweep = store.sweeps.add(spec, plan(spec))
+    executor = ScriptedExecutor(fails if outcome == "failed" else ends_as(outcome, 1.0))
+    Scheduler(store, executor, Watcher()).run(sweep)
+    (trial,) = store.trials.of(sweep)
+    is_removed = every is not None and outcome != "failed"  # a rerun of what failed goes on from them
+    assert executor.removed == [str(checkpoints_folder(trial.id))] * is_removed
+
+
 def test_a_wish_to_stop_reaches_what_runs(store: Store) -> None:
     sweep = submit(store, workers=[1], batch_size=[8, 16, 32])
     stopped: list[str] = []

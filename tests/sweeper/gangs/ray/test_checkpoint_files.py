@@ -30,6 +30,21 @@ def test_what_was_put_is_there_and_nothing_else(tmp_path: Path) -> None:
     assert read_files(str(folder), 10, list(FILES)) == {}
 
 
+def test_newer_steps_stay(tmp_path: Path) -> None:
+    (tmp_path / "step-30").mkdir(parents=True)
+    (tmp_path / "step-30" / ".rank-0.pt-1").write_bytes(b"half of it")
+    put_checkpoint(tmp_path, Checkpoint(10, note(10)), FILES)
+    put_checkpoint(tmp_path, Checkpoint(20, note(20)), FILES)
+    assert sorted(path.name for path in tmp_path.glob("step-*")) == ["step-20", "step-30"]
+
+
+@pytest.mark.parametrize("name", ["../x", "/tmp/rank-0.pt", "rank-0.pt/", "a/rank-0.pt", "rank-.pt", "rank-0.pt\n", ""])
+def test_a_file_that_is_no_ranks_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match=r"expected a name like rank-0\.pt"):
+        put_checkpoint(tmp_path / "a", Checkpoint(1, note(1)), {"rank-0.pt": b"", name: b"forged"})
+    assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize("text", [None, "", "{", "[]", '{"step": null}', '{"step": "x"}', "\ud800"])
 def test_a_note_that_cannot_be_read_is_no_checkpoint(tmp_path: Path, text: str | None) -> None:
     if text is not None:
