@@ -13,6 +13,7 @@ from torch._C._autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from engine.config import TrainingConfig
+from engine.learner import Learner
 from engine.protocol import OFF_THE_CLOCK, Ended, Point
 from engine.run import Run
 from engine.trainer import train
@@ -38,7 +39,7 @@ STEPS = 5
 @pytest.fixture(params=[True, False], ids=["captured", "not captured"])
 def captured(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     if not request.param:
-        monkeypatch.setattr(Run, "_make_captured", lambda _: None)
+        monkeypatch.setattr(Learner, "_make_captured", lambda *_: None)
     return bool(request.param)
 
 
