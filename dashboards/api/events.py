@@ -17,7 +17,7 @@ from sweeper.store import Store
 _PING_S = 15
 _RETRY_MS = 1000
 _STREAM: dict[int | str, dict[str, Any]] = {
-    200: {"description": "A stream of events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    200: {"description": "A stream of events.", "content": {"text/event-stream": {}}}
 }
 
 
