@@ -5,6 +5,7 @@ import { errorWords, timeLeft } from "./words.js";
 
 const NOT_OFTENER_MS = 2000;
 const SHARE = 10; // of the time, at most one part in so many is spent on asking anew
+const NOT_SELDOMER_MS = 15000;
 
 /** Follows a sweep by server-sent events for as long as it goes on. */
 export class Live {
@@ -14,6 +15,7 @@ export class Live {
     this.trials = "";
     this.known = document.body.dataset.changed ? Number(document.body.dataset.changed) : null;
     this.next = 0;
+    this.last = false;
     this.timer = null;
     this.source = null;
   }
@@ -49,14 +51,22 @@ export class Live {
     if (line.classList.contains("fault") || line.classList.contains("lost")) say("");
     showProgress(news);
     showProblem(news.problem);
-    if (this.known !== null && news.changed !== this.known) this.soon();
+    if (this.known !== null && news.changed !== this.known) {
+      this.last = news.ended === news.total; // it is shown at once: no later change would bring it
+      if (this.last) this.next = 0;
+      this.soon();
+    }
     this.known = news.changed;
   }
 
   /** Tell of a change, at most once in two seconds and for a small part of the time; one more that comes meanwhile after it. */
   soon() {
-    if (this.busy) this.again = true;
-    else this.timer ??= setTimeout(() => this.refresh(), Math.max(0, this.next - Date.now()));
+    if (this.busy) {
+      this.again = true;
+      return;
+    }
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.refresh(), Math.max(0, this.next - Date.now()));
   }
 
   async refresh() {
@@ -66,7 +76,8 @@ export class Live {
       await this.changed();
     } finally {
       this.busy = false;
-      this.next = Math.max(begun + NOT_OFTENER_MS, Date.now() + (SHARE - 1) * (Date.now() - begun));
+      const rest = Math.min((SHARE - 1) * (Date.now() - begun), NOT_SELDOMER_MS);
+      this.next = this.last ? 0 : Math.max(begun + NOT_OFTENER_MS, Date.now() + rest);
       if (this.again) this.soon();
     }
   }
