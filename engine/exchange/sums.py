@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
@@ -12,8 +13,9 @@ from torch import Tensor
 from engine.data.shards import share
 from engine.exchange.staging import Staging
 
-PIECE_BYTES = 512 << 10  # of a ring: it stays in a core's cache from its arrival until it is sent on
+PIECE_BYTES = 1 << 20  # of a ring: it stays in a core's cache from its arrival until it is sent on
 _ARRIVING = 2  # pieces: one comes while the one before is added
+_BUFFERS = 2  # that a ring is kept for: weights and gradients
 SumOverRanks = Callable[[Tensor], None]
 """Replaces a buffer [count] by its sum over all ranks, the same to the last bit on each; collective."""
 
@@ -40,70 +42,97 @@ def ring_sum(comm: MPI.Comm, staging: Staging, piece_bytes: int = PIECE_BYTES) -
     After Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009. Each rank's
     part goes round in pieces, so that one is added and sent on while the next arrives.
     """
-    space: list[Tensor] = []  # to receive in, made once
+    rings: dict[tuple[int, int], _Ring] = {}
 
     def sum_over_ranks(buffer: Tensor) -> None:
-        length = max(1, piece_bytes // buffer.element_size())
-        largest = min(length, -(-len(buffer) // comm.size))
-        if not space or len(space[0]) < largest:
-            space[:] = [torch.empty_like(buffer[:largest]) for _ in range(_ARRIVING)]
-        if comm.size > 1:
-            _Round(comm, staging, buffer, length, space).run()
+        if comm.size == 1:
+            return
+        place = (buffer.data_ptr(), len(buffer))
+        if place not in rings:
+            if len(rings) == _BUFFERS:
+                del rings[next(iter(rings))]
+            rings[place] = _Ring(comm, staging, buffer, piece_bytes)
+        rings[place].run()
 
     return sum_over_ranks
 
 
-class _Round:
-    """One buffer's way round the ring.
+@dataclass(frozen=True)
+class _Arrival:
+    """A piece that comes from the left: what is added to it, and what of it goes on to the right.
 
-    Part p of the buffer begins at rank p. In turns 0 to n - 2 a rank adds what comes from the left to its own of that
-    part, in turns n - 1 to 2n - 3 what comes is the sum already; all but the last turn's goes on to the right.
+    It comes into `space`, or takes the place of what was there and must have been `sent` before.
     """
 
-    def __init__(self, comm: MPI.Comm, staging: Staging, buffer: Tensor, length: int, space: list[Tensor]) -> None:
-        self._comm, self._staging, self._space = comm, staging, space
-        ranks = comm.size
-        self._turns, self._adding = 2 * (ranks - 1), ranks - 1
+    request: MPI.Prequest
+    piece: Tensor
+    space: Tensor | None
+    sent: MPI.Prequest | None
+    onward: MPI.Prequest | None
+
+    def begin(self) -> None:
+        if self.sent:
+            self.sent.Wait()
+        self.request.Start()
+
+
+class _Ring:
+    """One buffer's way round the ring, in requests that are made once and started for each sum.
+
+    Part p of the buffer begins at rank p. In turns 0 to n - 2 a rank adds what comes from the left to its own of that
+    part, in turns n - 1 to 2 n - 3 what comes is the sum already; all but the last turn's goes on to the right.
+    """
+
+    def __init__(self, comm: MPI.Comm, staging: Staging, buffer: Tensor, piece_bytes: int) -> None:
+        self._staging = staging
+        ranks, rank = comm.size, comm.rank
         bounds = [share(0, len(buffer), part, ranks) for part in range(ranks)]
-        self._parts = [torch.split(buffer[start:stop], length) for start, stop in bounds]
-        turns = [(turn, (comm.rank - turn - 1) % ranks) for turn in range(self._turns)]
-        self._coming = [(turn, part, n) for turn, part in turns for n in range(len(self._parts[part]))]
-        self._sent: dict[tuple[int, int], MPI.Request] = {}  # the last of each piece
+        length = max(1, piece_bytes // buffer.element_size())
+        parts = [torch.split(buffer[start:stop], length) for start, stop in bounds]
+        spaces = [torch.empty_like(buffer[: min(length, -(-len(buffer) // ranks))]) for _ in range(_ARRIVING)]
+
+        def sending(piece: Tensor) -> MPI.Prequest:
+            return comm.Send_init(staging.message(piece), (rank + 1) % ranks)
+
+        self._first = [sending(piece) for piece in parts[rank]]
+        self._sends = [*self._first]
+        self._arrivals: list[_Arrival] = []
+        sent = {(rank, number): request for number, request in enumerate(self._first)}
+        for turn in range(2 * (ranks - 1)):
+            part = (rank - turn - 1) % ranks
+            for number, piece in enumerate(parts[part]):
+                adds, goes_on = turn < ranks - 1, turn < 2 * ranks - 3
+                space = spaces[len(self._arrivals) % _ARRIVING][: len(piece)] if adds else None
+                request = comm.Recv_init(staging.message(piece if space is None else space), (rank - 1) % ranks)
+                onward = sending(piece) if goes_on else None
+                before = None if adds else sent[part, number]
+                if onward:
+                    sent[part, number] = onward
+                    self._sends.append(onward)
+                self._arrivals.append(_Arrival(request, piece, space, before, onward))
+        # No more than are added, or a rank would wait for a piece to be sent that it has yet to receive.
+        self._ahead = min(_ARRIVING, sum(one.space is not None for one in self._arrivals))
 
     def run(self) -> None:
-        # No more than come in a turn at least, or two ranks could wait for each other to post what the other sends.
-        ahead = min(_ARRIVING, sum(turn < self._adding for turn, _, _ in self._coming))
-        requests = [self._receive(number) for number in range(ahead)]
-        for number in range(len(self._parts[self._comm.rank])):
-            self._send(self._comm.rank, number)
-        for place, (turn, part, number) in enumerate(self._coming):
-            requests[place % ahead].Wait()
-            if turn < self._adding:
-                piece = self._parts[part][number]
-                piece += self._slot(place, len(piece))
+        """Sum up what the buffer holds now."""
+        for arrival in self._arrivals[: self._ahead]:
+            arrival.begin()
+        MPI.Prequest.Startall(self._first)
+        for place, arrival in enumerate(self._arrivals, self._ahead):
+            arrival.request.Wait()
+            if arrival.space is not None:
+                arrival.piece.add_(arrival.space)
                 self._staging.settle()
-            if turn + 1 < self._turns:
-                self._send(part, number)
-            if place + ahead < len(self._coming):
-                requests[place % ahead] = self._receive(place + ahead)
-        MPI.Request.Waitall(list(self._sent.values()))
+            if arrival.onward:
+                arrival.onward.Start()
+            if place < len(self._arrivals):
+                self._arrivals[place].begin()
+        MPI.Request.Waitall(self._sends)
 
-    def _slot(self, place: int, length: int) -> Tensor:
-        return self._space[place % len(self._space)][:length]
-
-    def _send(self, part: int, number: int) -> None:
-        right = (self._comm.rank + 1) % self._comm.size
-        message = self._staging.message(self._parts[part][number])
-        self._sent[part, number] = self._comm.Isend(message, right)
-
-    def _receive(self, place: int) -> MPI.Request:
-        turn, part, number = self._coming[place]
-        piece = self._parts[part][number]
-        if turn < self._adding:
-            piece = self._slot(place, len(piece))
-        else:
-            self._sent[part, number].Wait()  # what it was before it was the sum
-        return self._comm.Irecv(self._staging.message(piece), (self._comm.rank - 1) % self._comm.size)
+    def __del__(self) -> None:
+        if not MPI.Is_finalized():
+            for request in (*self._sends, *(arrival.request for arrival in self._arrivals)):
+                request.Free()
 
 
 def hierarchical_sum(comm: MPI.Comm, staging: Staging, on_host: MPI.Comm | None = None) -> SumOverRanks:
