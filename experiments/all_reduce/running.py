@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -26,11 +27,14 @@ _QUICK_SIZES, _QUICK_ROUNDS = (1024, 1 << 20), 3
 _RANK = "experiments.all_reduce.rank"
 _QUICK = (
     "trial.data=synthetic",
-    "trial.steps=2",
-    "space.points=[{model: alexnet-cifar, batch_size: 16}]",
+    "space.seed=[0]",
+    "space.points=[{model: alexnet-cifar, batch_size: 16, steps: 2}]",
     "space.exchange.method=[auto, ring]",
-    "repeats=1",
 )
+_ON_GPUS = [
+    {"model": "alexnet-cifar", "batch_size": 128, "steps": 2000},
+    {"model": "vgg11", "batch_size": 64, "steps": 500},
+]
 _Told = Callable[[int, str, Sequence[str], bool], Any]
 
 
@@ -119,7 +123,7 @@ def _train(study: Study, gpus: int) -> None:
     study.sweep("training.yaml", quick=_QUICK)
     if gpus < 2:
         return
-    on_gpus = ["resources.gpus_per_worker=1", "trial.device=cuda", "trial.steps=200", f"space.workers=[{gpus}]"]
+    on_gpus = ["resources.gpus_per_worker=1", "trial.device=cuda", f"space.points={json.dumps(_ON_GPUS)}", f"space.workers=[{gpus}]"]
     study.sweep("training.yaml", [f"name=training-{gpus}-gpus", *on_gpus])
     by_nccl = ["space.exchange.method=[nccl]", "space.exchange.algorithm=[auto, ring, tree]"]
     study.sweep("training.yaml", [f"name=training-{gpus}-gpus-nccl", *on_gpus, *by_nccl])

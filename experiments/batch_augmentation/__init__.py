@@ -1,1 +1,0 @@
-"""The homework's fourth problem: Cutout and batch augmentation of ResNet-44 on CIFAR-10."""
