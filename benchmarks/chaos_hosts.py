@@ -182,6 +182,8 @@ def main() -> int:
             kinds = [*KINDS] * given.times
             chance.shuffle(kinds)
             moments = sorted(chance.randrange(given.trials) for _ in kinds)
+            while not sweep.rows("SELECT 1 FROM trial") and sweep.process.poll() is None:
+                time.sleep(0.2)  # before that there is no sweep that could be disturbed
             for moment, kind in zip(moments, kinds, strict=True):
                 while sweep.ended() < moment and sweep.process.poll() is None:
                     time.sleep(0.2)

@@ -123,7 +123,8 @@ def _train(study: Study, gpus: int) -> None:
     study.sweep("training.yaml", quick=_QUICK)
     if gpus < 2:
         return
-    on_gpus = ["resources.gpus_per_worker=1", "trial.device=cuda", f"space.points={json.dumps(_ON_GPUS)}", f"space.workers=[{gpus}]"]
+    swept = [f"space.workers=[{gpus}]", f"space.points={json.dumps(_ON_GPUS)}"]
+    on_gpus = ["resources.gpus_per_worker=1", "trial.device=cuda", *swept]
     study.sweep("training.yaml", [f"name=training-{gpus}-gpus", *on_gpus])
     by_nccl = ["space.exchange.method=[nccl]", "space.exchange.algorithm=[auto, ring, tree]"]
     study.sweep("training.yaml", [f"name=training-{gpus}-gpus-nccl", *on_gpus, *by_nccl])

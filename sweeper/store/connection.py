@@ -19,7 +19,7 @@ from sweeper.errors import StoreError
 from sweeper.store.json_texts import decoded
 from sweeper.store.network import warn_of_network
 from sweeper.store.schema import SCHEMA_HEAD, check_version, version_of
-from sweeper.store.transactions import read_once
+from sweeper.store.transactions import read_once, through_a_restart
 from sweeper.store.turns import BUSY_TIMEOUT_S, is_busy
 from sweeper.store.untouched import UntouchedFile
 
@@ -48,7 +48,7 @@ def connect(url: str, *, create: bool = True) -> Engine:
             # Only now: Alembic takes longer to import than all the rest, and most openings do not need it.
             from sweeper.store.migrations import upgrade
 
-            upgrade(engine, SCHEMA_HEAD)
+            through_a_restart(lambda: upgrade(engine, SCHEMA_HEAD))  # of what is done already it does nothing
     return engine
 
 
@@ -79,7 +79,7 @@ def stored_version(url: str) -> str | None:
     with clear_errors(url):
         engine = _reading_engine(parsed)
         try:
-            return read_once(engine, lambda connection: version_of(connection, hidden(url)))
+            return through_a_restart(lambda: read_once(engine, lambda connection: version_of(connection, hidden(url))))
         finally:
             engine.dispose()
 

@@ -138,6 +138,26 @@ def read_once(engine: Engine, work: Callable[[Connection], T]) -> T:
                     return answer
 
 
+def through_a_restart(work: Callable[[], T]) -> T:
+    """What `work` returns, which opens a store: called again where the server was there, and is just being restarted.
+
+    Nobody waits for a server that does not answer in the first place: its address may be wrong.
+    """
+    deadline = time.monotonic() + _PATIENCE_S
+    restarts = False
+    pause_s = _FIRST_PAUSE_S
+    while True:
+        try:
+            return work()
+        except DBAPIError as error:
+            told = getattr(error.orig, "sqlstate", None) in _GOING_AWAY
+            restarts |= told or error.connection_invalidated
+            if not restarts or not _passes(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
 def _passes(error: Exception) -> bool:
     """Whether the database did not take part: it is away, going away, coming up, or busy."""
     if not isinstance(error, DBAPIError):

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
+from alembic import command
 
 from sweeper.errors import StoreError
 from sweeper.plan import plan
@@ -16,7 +17,7 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.scheduling.scheduler import Scheduler
 from sweeper.spec import parse_spec
-from sweeper.store import EvaluationRecord, GangRecord, Store, open_store, transactions
+from sweeper.store import EvaluationRecord, GangRecord, Store, connection, open_store, transactions
 from tests.contracts.cutting import cutting
 from tests.contracts.databases import PostgresServer, postgres_server
 from tests.contracts.together import Together, reported, run_all
@@ -143,6 +144,27 @@ def test_many_go_on_after_a_restart(server: PostgresServer, url: str, end: signa
     assert {(trial.state, trial.attempt) for trial in trials} == {(TrialState.COMPLETED, 1)}
     assert all(store.attempts.points(trial.id) == reported(trial.position) for trial in trials)
     assert [len(store.attempts.of(trial.id)) for trial in trials] == [1] * len(trials)
+    store.close()
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize(("owner", "name"), [(connection, "version_of"), (command, "upgrade")])
+def test_a_store_is_opened_through_a_restart(
+    server: PostgresServer, url: str, end: signal.Signals, owner: object, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restarts: list[signal.Signals] = []
+    done = getattr(owner, name)
+
+    def restarting(*given: object) -> object:
+        if not restarts:
+            restarts.append(end)
+            server.restart(end)
+        return done(*given)
+
+    monkeypatch.setattr(owner, name, restarting)
+    store = open_store(url)
+    assert restarts
+    assert added(store, 1)
     store.close()
 
 

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from sweeper.client import Client
+from tests.dashboards.pages.scrolling import drawn
 from tests.processes import eventually, processes_with
 from tests.serving import Serving
 
@@ -70,8 +71,7 @@ def test_submit_watch_rank_click_open_download(serving: Serving, browser: Browse
         expect(page.locator("main")).to_contain_text("none qualified")
 
         # A cell leads to its trials, and these to one.
-        heatmap = page.locator('[data-kind="heatmap"]')
-        heatmap.scroll_into_view_if_needed()
+        heatmap = drawn(page.locator('[data-kind="heatmap"]'))
         cell = heatmap.locator(".js-plotly-plot .nsewdrag").first
         expect(cell).to_be_visible(timeout=30_000)
         with page.expect_navigation():

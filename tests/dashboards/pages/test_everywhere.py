@@ -11,6 +11,7 @@ from playwright.sync_api import Page
 from sweeper.plan.trial import TrialState
 from sweeper.store import Store, SweepRecord
 from tests.dashboards.pages.conftest import PHONE, Open
+from tests.dashboards.pages.scrolling import drawn
 
 PAGES: dict[str, Callable[[SweepRecord, Store], str]] = {
     "sweeps": lambda _sweep, _store: "/",
@@ -31,8 +32,7 @@ REDRAWN = """
 def all_drawn(page: Page) -> None:
     """Every figure has come into sight once, and is no longer busy."""
     for figure in page.locator("figure.figure").all():
-        figure.scroll_into_view_if_needed()
-        figure.locator(".plots[aria-busy=false]").wait_for(timeout=30_000)
+        drawn(figure)
 
 
 def serious(page: Page) -> list[tuple[str, str, str]]:

@@ -10,6 +10,7 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.store import Store, SweepRecord
 from tests.dashboards.pages.conftest import Open, application, served
+from tests.dashboards.pages.scrolling import drawn
 
 LENGTH = "document.querySelector('#curves .js-plotly-plot').data.at({line}).x.length"
 
@@ -17,8 +18,7 @@ LENGTH = "document.querySelector('#curves .js-plotly-plot').data.at({line}).x.le
 def test_points_progress_and_the_best_come_by_themselves(look: Open, store: Store, sweep: SweepRecord) -> None:
     (running,) = store.trials.of(sweep.id, [TrialState.RUNNING])
     page = look(f"/sweeps/{sweep.id}")
-    page.locator("#curves").scroll_into_view_if_needed()
-    expect(page.locator("#curves .js-plotly-plot")).to_be_visible(timeout=30_000)
+    expect(drawn(page.locator("#curves")).locator(".js-plotly-plot")).to_be_visible()
     live = "document.querySelector('#curves .js-plotly-plot').panel.live.trials"
     line = page.evaluate(f"{live}[{running.id!r}].line")
     assert page.evaluate(LENGTH.format(line=line)) == 20
@@ -60,10 +60,10 @@ def test_what_happened_while_the_connection_was_lost_is_shown(
     page.close()
 
 
-# Those further away are asked for only when they come near.
+# Those further away, by the margin in `figures.js`, are asked for only when they come near.
 _NEARBY_FIGURES_ARE_THERE = """() => [...document.querySelectorAll(".plots[aria-busy=true]")].every((plots) => {
-  const place = plots.getBoundingClientRect();
-  return place.top > innerHeight + 1000 || place.bottom < -1000;
+  const place = plots.closest("figure").getBoundingClientRect();
+  return place.top > innerHeight + 300 || place.bottom < -300;
 })"""
 
 
@@ -71,7 +71,7 @@ def test_a_fault_of_the_server_is_shown_in_its_words(look: Open, store: Store, s
     page = look(f"/sweeps/{sweep.id}")
     with page.expect_response(re.compile(r"/events\?trials=\w")):  # the stream that the drawn curves have asked for
         page.reload()
-        page.locator("#curves").scroll_into_view_if_needed()
+        drawn(page.locator("#curves"))
     expect(page.locator("#running")).to_have_text("1 running now")
     page.wait_for_function(_NEARBY_FIGURES_ARE_THERE)
     store.sweeps.delete(sweep.id)

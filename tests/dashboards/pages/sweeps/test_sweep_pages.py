@@ -14,6 +14,7 @@ from sweeper.plan.trial import TrialState
 from sweeper.store import Store, SweepRecord
 from tests.dashboards.pages.awkward import NAME
 from tests.dashboards.pages.conftest import Open
+from tests.dashboards.pages.scrolling import drawn
 from tests.dashboards.sweeps import curve, run, submit
 
 
@@ -112,8 +113,7 @@ def test_the_axis_is_one_switch(look: Open, sweep: SweepRecord) -> None:
 
 def test_a_cell_leads_to_its_trials_and_these_to_a_trial(look: Open, sweep: SweepRecord) -> None:
     page = look(f"/sweeps/{sweep.id}?section=heatmap")
-    page.locator("#heatmap").scroll_into_view_if_needed()
-    plot = page.locator("#heatmap .plot .nsewdrag").first
+    plot = drawn(page.locator("#heatmap")).locator(".plot .nsewdrag").first
     box = plot.bounding_box()
     assert box is not None
     plot.click(position={"x": box["width"] / 6, "y": box["height"] / 4})
@@ -127,8 +127,7 @@ def test_a_cell_leads_to_its_trials_and_these_to_a_trial(look: Open, sweep: Swee
 def test_every_figure_is_drawn_and_has_its_downloads(look: Open, sweep: SweepRecord) -> None:
     page = look(f"/sweeps/{sweep.id}")
     for figure in page.locator("figure.figure").all():
-        figure.scroll_into_view_if_needed()
-        expect(figure.locator(".js-plotly-plot").first).to_be_visible(timeout=30_000)
+        expect(drawn(figure).locator(".js-plotly-plot").first).to_be_visible()
     kinds = page.locator("figure.figure").evaluate_all("all => all.map(one => one.dataset.kind)")
     shown = ["heatmap", "curves", "accuracy", "histogram", "coordinates", "phases", "operations", "scaling", "timeline"]
     assert kinds == shown
@@ -144,8 +143,9 @@ def test_a_single_trial_has_a_page(look: Open, store: Store) -> None:
     sweep = run(store, {"learning_rate": [0.1]}, lambda _: curve(3.0, 1.0), name="one")
     page = look(f"/sweeps/{sweep.id}")
     expect(page.locator("#best tbody tr")).to_have_count(1)
-    page.locator("#accuracy").scroll_into_view_if_needed()
-    expect(page.locator("#accuracy .placeholder")).to_contain_text("set trial.evaluate_every in its spec")
+    expect(drawn(page.locator("#accuracy")).locator(".placeholder")).to_contain_text(
+        "set trial.evaluate_every in its spec"
+    )
 
 
 def test_what_waits_has_a_page(look: Open, store: Store) -> None:
