@@ -94,7 +94,9 @@ PositiveFloat = Annotated[float, Number, Field(gt=0, allow_inf_nan=False)]
 
 
 Overlap = Literal["auto", "on", "off"]
+Algorithm = Literal["auto", "ring", "tree"]
 OVERLAPPING = ("auto", "all-reduce", "nccl")  # methods of exchange that can send gradients while others are computed
+BY_NCCL = ("auto", "nccl")  # methods of exchange that are NCCL's, or can be
 SEVERAL_WORKERS = "workers above 1"  # what an exchange needs to have an effect
 
 
@@ -104,7 +106,8 @@ class ExchangeConfig(BaseModel):
     `every` above 1 is for averaging weights: between two averages each rank goes on from its own. `start` says which
     weights ranks begin with: "shared" are rank 0's, "own" are drawn by each rank from the seed and its number, also for
     averaging weights only. `overlap` sends gradients in buckets while those of earlier layers are computed: "auto" does
-    where they are more than one bucket.
+    where they are more than one bucket. `algorithm` is what NCCL sums by, which picks one for each message size where
+    it is "auto".
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -116,6 +119,7 @@ class ExchangeConfig(BaseModel):
     every: PositiveInt = 1
     start: Literal["shared", "own"] = "shared"
     overlap: Overlap = "auto"
+    algorithm: Algorithm = "auto"
 
     @property
     def weights_differ(self) -> bool:
@@ -133,6 +137,10 @@ class ExchangeConfig(BaseModel):
         if self.overlap == "on" and self.method not in OVERLAPPING:
             able = " or ".join(OVERLAPPING)
             raise ValueError(f"overlap is on, and {self.method} sends gradients when all are there: use method {able}")
+        if self.algorithm != "auto" and self.method not in BY_NCCL:
+            raise ValueError(
+                f"algorithm is {self.algorithm}, which is NCCL's, and method {self.method}: use method nccl"
+            )
         return self
 
 
@@ -306,6 +314,10 @@ class TrainingConfig(BaseModel):
             found["augmentation.instances"] = "augmentation.flip, shift or cutout"
         if self.exchange.average == "weights" or self.exchange.method not in OVERLAPPING:
             found["exchange.overlap"] = f"averaged gradients and exchange.method {' or '.join(OVERLAPPING)}"
+        if self.exchange.method not in BY_NCCL:
+            found["exchange.algorithm"] = "exchange.method nccl"
+        elif not on_gpus:
+            found["exchange.algorithm"] = "resources.gpus_per_worker above 0"
         if workers == 1:
             alone = ("schedule.linear_scaling", *(f"exchange.{name}" for name in ExchangeConfig.model_fields))
             found |= dict.fromkeys(alone, SEVERAL_WORKERS)

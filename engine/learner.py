@@ -63,8 +63,17 @@ class Learner:
         self.flat = FlatParameters(self.module)
         self.optimizer = Sgd(self.flat, momentum=config.momentum > 0, fused=fused)
         self.method = chosen_method(config.exchange, comm, self.flat)
-        average, overlap = config.exchange.average, config.exchange.overlap
-        self.exchange = make_exchange(self.method, average, comm, self.flat, self.optimizer, phases, overlap=overlap)
+        how = config.exchange
+        self.exchange = make_exchange(
+            self.method,
+            how.average,
+            comm,
+            self.flat,
+            self.optimizer,
+            phases,
+            overlap=how.overlap,
+            algorithm=how.algorithm,
+        )
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=device)
         self._copies = config.augmentation.copies
         self._augmentation = self._make_augmentation(loaded.data, fused=fused)

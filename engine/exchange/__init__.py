@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from mpi4py import MPI
 
-from engine.config import OVERLAPPING, ExchangeConfig, Overlap
+from engine.config import OVERLAPPING, Algorithm, ExchangeConfig, Overlap
 from engine.exchange.all_reduce import AllReduce, Averaged
 from engine.exchange.alone import Alone
 from engine.exchange.base import Exchange, ExchangeError
 from engine.exchange.buckets import BUCKET_BYTES
 from engine.exchange.meeting import Meeting
-from engine.exchange.nccl import Nccl, check_nccl, why_not_nccl
+from engine.exchange.nccl import Nccl, NcclGroup, check_nccl, why_not_nccl
 from engine.exchange.parameter_server import GradientServer, WeightServer
 from engine.exchange.staging import Staging, cuda_aware
 from engine.exchange.sums import SumOverRanks, hierarchical_sum, mpi_sum, reduce_and_broadcast, ring_sum
@@ -21,6 +21,7 @@ from engine.optimizer import Optimizer
 from engine.phases import Phases
 
 __all__ = [
+    "SUMS",
     "AllReduce",
     "Alone",
     "Exchange",
@@ -28,6 +29,7 @@ __all__ = [
     "GradientServer",
     "Meeting",
     "Nccl",
+    "NcclGroup",
     "Staging",
     "WeightServer",
     "chosen_method",
@@ -36,7 +38,7 @@ __all__ = [
     "make_exchange",
 ]
 
-_SUMS: dict[str, Callable[[MPI.Comm, Staging], SumOverRanks]] = {
+SUMS: dict[str, Callable[[MPI.Comm, Staging], SumOverRanks]] = {
     "all-reduce": mpi_sum,
     "ring": ring_sum,
     "hierarchical": hierarchical_sum,
@@ -64,6 +66,7 @@ def make_exchange(
     phases: Phases,
     *,
     overlap: Overlap = "auto",
+    algorithm: Algorithm = "auto",
     bucket_bytes: int = BUCKET_BYTES,
     direct: bool | None = None,
 ) -> Exchange:
@@ -71,10 +74,11 @@ def make_exchange(
 
     One rank has nothing to exchange, by any method. `overlap` says whether gradients are sent in buckets while others
     are computed: "auto" where there are more than `bucket_bytes` of them and `method` is MPI's all-reduce; NCCL's
-    buckets, whose gain nobody has measured yet, have to be asked for. `direct` is `Staging`'s.
+    buckets, whose gain nobody has measured yet, have to be asked for. `algorithm` is NCCL's. `direct` is `Staging`'s.
 
     Raises:
-        ExchangeError: NCCL is asked for, and ranks share a GPU or have none; or overlapping, which `method` does not.
+        ExchangeError: NCCL is asked for, and ranks share a GPU or have none, or are joined already by another
+            algorithm; or overlapping, which `method` does not.
     """
     size = bucket_bytes if _overlapped(method, average, comm, flat, overlap, bucket_bytes) else None
     if method == "nccl":
@@ -82,11 +86,11 @@ def make_exchange(
     if comm.size == 1:
         return Alone(optimizer, phases)
     if method == "nccl":
-        return Nccl(comm, flat, optimizer, phases, average, size)
+        return Nccl(comm, flat, optimizer, phases, average, size, algorithm)
     staging = Staging(flat, direct)
     if method == "parameter-server":
         return _SERVERS[average](comm, flat, optimizer, phases, staging)
-    return AllReduce(comm, flat, optimizer, phases, average, _SUMS[method](comm, staging), staging, size)
+    return AllReduce(comm, flat, optimizer, phases, average, SUMS[method](comm, staging), staging, size)
 
 
 def _overlapped(

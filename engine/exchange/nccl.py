@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 
 import torch
@@ -9,6 +10,7 @@ from mpi4py import MPI
 from torch import Tensor, distributed
 from torch._C._distributed_c10d import TCPStore
 
+from engine.config import Algorithm
 from engine.exchange.all_reduce import Averaged, Averaging
 from engine.exchange.base import ExchangeError
 from engine.exchange.buckets import Sent
@@ -16,6 +18,13 @@ from engine.flat import FlatParameters
 from engine.optimizer import Optimizer
 from engine.phases import WAIT, Phases
 from engine.place import address
+
+_VARIABLE = "NCCL_ALGO"
+_BY_FUNCTION = (
+    2,
+    24,
+)  # since then the variable is for one function or for all; before, what a function lacks was a ring
+_joined_by: list[Algorithm] = ["auto"]  # this process's group
 
 
 class Nccl(Averaging):
@@ -32,8 +41,9 @@ class Nccl(Averaging):
         phases: Phases,
         average: Averaged,
         bucket_bytes: int | None = None,
+        algorithm: Algorithm = "auto",
     ) -> None:
-        self._group = _Group(comm, flat.weights.device)
+        self._group = NcclGroup(comm, flat.weights.device, algorithm)
         self._token = torch.zeros(1, device=flat.weights.device)  # all ranks have come when its mean is there
         super().__init__(flat, optimizer, phases, average, bucket_bytes)
 
@@ -55,11 +65,11 @@ class Nccl(Averaging):
         return _SentByTorch(self._group.begin_mean(part))
 
 
-class _Group:
-    """The ranks as torch sees them: over NCCL on GPUs, over Gloo on CPUs, where only tests have it."""
+class NcclGroup:
+    """The ranks as torch sees them: over NCCL on GPUs, over Gloo on CPUs, where only tests have it. Collective."""
 
-    def __init__(self, comm: MPI.Comm, device: torch.device) -> None:
-        _join(comm, device)
+    def __init__(self, comm: MPI.Comm, device: torch.device, algorithm: Algorithm) -> None:
+        _join(comm, device, algorithm)
         self._on_gpu, self._ranks = device.type == "cuda", comm.size
 
     def mean(self, buffer: Tensor) -> None:
@@ -110,10 +120,15 @@ def check_nccl(comm: MPI.Comm, device: torch.device) -> None:
         )
 
 
-def _join(comm: MPI.Comm, device: torch.device) -> None:
+def _join(comm: MPI.Comm, device: torch.device, algorithm: Algorithm) -> None:
     """A process group over the ranks of `comm`, found through MPI; a gang keeps it from trial to trial."""
     if distributed.is_initialized():
         joined = distributed.get_world_size()
+        if algorithm != _joined_by[0]:
+            raise ExchangeError(
+                f"trial.exchange.algorithm: nccl sums by {_joined_by[0]} in this process already, not by {algorithm}",
+                "run trials of another algorithm in another gang",
+            )
         if joined != comm.size:
             raise ExchangeError(
                 f"trial.exchange.method: nccl joins {joined} ranks in this process already, not {comm.size}",
@@ -127,6 +142,9 @@ def _join(comm: MPI.Comm, device: torch.device) -> None:
     if store is None:
         store = TCPStore(meeting, port, is_master=False)
     on_gpu = device.type == "cuda"
+    _joined_by[:] = [algorithm]
+    if on_gpu and algorithm != "auto":
+        os.environ[_VARIABLE] = _wanted(algorithm)  # which NCCL reads once, when it makes the communicator
     distributed.init_process_group(
         "nccl" if on_gpu else "gloo",
         store=store,
@@ -134,6 +152,12 @@ def _join(comm: MPI.Comm, device: torch.device) -> None:
         world_size=comm.size,
         device_id=device if on_gpu else None,
     )
+
+
+def _wanted(algorithm: Algorithm) -> str:
+    """The algorithm of all-reduces alone, as this NCCL wants it said: a tree cannot broadcast."""
+    version: tuple[int, ...] = torch.cuda.nccl.version()  # type: ignore[no-untyped-call]
+    return f"allreduce:{algorithm}" if version >= _BY_FUNCTION else algorithm
 
 
 def _host() -> str:

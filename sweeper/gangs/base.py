@@ -51,9 +51,13 @@ class Job:
         return "command" in self.config
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """Workers, and the cores and GPUs of each: gangs of a shape serve the same jobs."""
-        return self.workers, self.cpus_per_worker, self.gpus_per_worker
+    def shape(self) -> tuple[int, int, int, str]:
+        """Workers, the cores and GPUs of each, and NCCL's algorithm: gangs of a shape serve the same jobs.
+
+        Ranks keep NCCL's communicator from trial to trial, and with it the algorithm.
+        """
+        algorithm = self.config.get("exchange", {}).get("algorithm", "auto")
+        return self.workers, self.cpus_per_worker, self.gpus_per_worker, algorithm
 
     @property
     def need(self) -> Seats:

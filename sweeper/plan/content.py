@@ -19,6 +19,7 @@ _BEFORE_THE_CHOICE: dict[str, Any] = {
     "exchange.every": 1,
     "exchange.start": "shared",
     "exchange.overlap": "auto",
+    "exchange.algorithm": "auto",
     "schedule": ScheduleConfig().model_dump(mode="json"),
     "precision": "tf32",
     "augmentation": AugmentationConfig().model_dump(mode="json", exclude={"batch"}),

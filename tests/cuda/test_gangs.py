@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.protocol import Ended, Failed, Started
+from engine.protocol import Ended, Failed, Point, Started
 from sweeper.gangs.base import Executor, Job, JobEvent
 from sweeper.gangs.local import LocalExecutor
 from sweeper.gangs.machine import gpu_uuids, local_gpus
@@ -81,6 +81,21 @@ def test_a_gang_takes_all_gpus_and_gives_them_back(executor: Executor, tmp_path:
     executor.start(on_gpus(tmp_path, "narrow"))
     narrow = drain(executor, "narrow")["narrow"]
     assert isinstance(end_of(narrow), Ended), end_of(narrow)
+
+
+@pytest.mark.skipif(GPUS < 2, reason="one GPU")
+def test_each_algorithm_of_nccl_has_a_gang_of_its_own(executor: Executor, tmp_path: Path) -> None:
+    losses, gangs = [], []
+    for algorithm in ("ring", "tree", "auto"):
+        how = {"method": "nccl", "algorithm": algorithm}
+        executor.start(on_gpus(tmp_path, algorithm, GPUS, exchange=how))
+        events = drain(executor, algorithm)[algorithm]
+        assert isinstance(end_of(events), Ended), end_of(events)
+        gangs.append(events[0].gang_id)
+        losses.append([event.event.loss for event in events if isinstance(event.event, Point)])
+    assert len(set(gangs)) == 3
+    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
+    assert losses[2] == pytest.approx(losses[0], rel=1e-3)
 
 
 @pytest.mark.parametrize("guilty", [0, -1])

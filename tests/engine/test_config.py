@@ -110,6 +110,10 @@ def test_runs_of_any_batch_size_have_about_as_many_points(
         ({"lr": 0.1}, "Extra inputs"),
         ({"exchange": {"kind": "ring"}}, "Extra inputs"),
         (
+            {"exchange": {"method": "ring", "algorithm": "tree"}},
+            "algorithm is tree, which is NCCL's, and method ring: use method nccl",
+        ),
+        (
             {"exchange": {"start": "own"}},
             "start is own, and averaged gradients fit one set of weights only: use average",
         ),

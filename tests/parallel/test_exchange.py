@@ -38,6 +38,7 @@ from engine.exchange import (
 )
 from engine.exchange.all_reduce import Averaged
 from engine.exchange.buckets import Buckets
+from engine.exchange.sums import ring_sum
 from engine.flat import FlatParameters
 from engine.optimizer import Sgd
 from engine.phases import Phases
@@ -343,7 +344,26 @@ def test_nccls_exchange_is_right_over_another_library(monkeypatch: pytest.Monkey
     for case in (Case("nccl", "gradients"), Case("nccl", "weights"), Case("nccl", "gradients", overlap="on")):
         assert_single_process_training(rank_of(case, comm, 0.9, 0.01), comm, 0.9, 0.01)
     if comm.size > 1:  # one rank exchanges nothing, and joins no group
+        flat = FlatParameters(network())
+        optimizer = sgd(flat)
+        with pytest.raises(ExchangeError, match=r"algorithm: nccl sums by auto in this process already, not by ring"):
+            make_exchange("nccl", "gradients", comm, flat, optimizer, Phases(), algorithm="ring")
         torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 64, 1000])
+@pytest.mark.parametrize("piece", [8, 24, 1 << 20])
+@on_each_communicator
+def test_a_ring_sums_in_pieces_of_any_size(comm: MPI.Comm, count: int, piece: int) -> None:
+    flat = FlatParameters(network())
+    ring = ring_sum(comm, Staging(flat), piece)
+    for _ in range(3):  # what it receives in is kept
+        buffer = torch.arange(count, dtype=torch.float64) * (comm.rank + 1)
+        ring(buffer)
+        assert buffer.tolist() == [number * comm.size * (comm.size + 1) / 2 for number in range(count)]
+    larger = torch.full((3 * count + 1,), float(comm.rank), dtype=torch.float64)
+    ring(larger)
+    assert larger.tolist() == [comm.size * (comm.size - 1) / 2] * (3 * count + 1)
 
 
 @pytest.mark.parametrize(

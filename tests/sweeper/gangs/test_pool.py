@@ -40,6 +40,13 @@ def test_an_idle_gang_serves_the_next_job_of_its_shape() -> None:
     assert pool.take_idle(job("c", workers=2)) is None
 
 
+def test_a_gang_keeps_its_algorithm_of_nccl() -> None:
+    pool = GangPool[str]()
+    gang = idle(pool, "a")
+    assert pool.take_idle(job("b", config={"exchange": {"algorithm": "ring"}})) is None
+    assert pool.take_idle(job("c", config={"exchange": {"algorithm": "auto"}})) == gang
+
+
 def test_a_command_gets_a_gang_of_its_own() -> None:
     pool = GangPool[str]()
     idle(pool, "a")

@@ -33,6 +33,11 @@ WEIGHTS = {"exchange": {"average": "weights"}}
         (WEIGHTS, {"exchange.overlap": ["auto", "off"], "workers": [1, 2]}, "space.exchange.overlap: has no effect"),
         ({"exchange": "ring"}, {"exchange.overlap": ["auto", "off"], "workers": [2]}, "space.exchange.overlap: has no"),
         (
+            {"exchange": "nccl"},
+            {"exchange.algorithm": ["ring", "tree"], "workers": [2]},
+            "space.exchange.algorithm: has no effect in any trial; it needs resources.gpus_per_worker above 0",
+        ),
+        (
             {},
             {"device": ["auto", "cpu"]},
             "space.device: has no effect in any trial; it needs resources.gpus_per_worker",

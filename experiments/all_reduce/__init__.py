@@ -1,0 +1,1 @@
+"""How fast ranks sum up a message, by its size and the way they do it."""
