@@ -100,7 +100,11 @@ def words_of(table: ScalingTable) -> str:
     """What the figure shows, in sentences."""
     kinds = " and ".join(f"{kind} scaling ({_FIXED[kind]})" for kind in table.kind.split(" and "))
     of = "the settings that all counts have" if table.matched else "all complete trials"
-    best = [name for name, there in (("threshold", table.trials.threshold), ("accuracy", table.accuracy)) if there is not None]
+    best = [
+        name
+        for name, there in (("threshold", table.trials.threshold), ("accuracy", table.accuracy))
+        if there is not None
+    ]
     soon = f"; to {' and '.join(best)}: best trial" if best else ""
     words = [f"{kinds}. Throughput and times: median of {of}{soon}."]
     if any(row.predicted for row in table.rows):
