@@ -68,9 +68,9 @@ def forecast_answer(
         raise SpecError([f"threshold: {limit} is not finite; give a loss, for example 1.8"])
     rate = rate_for(sweep, axis, rate)
     runs = runs_of(sweep, store.trials.of(sweep.id))
-    note, follow = losses_note(runs), any(not run.setting.differs for run in runs)
+    differ, follow = _which_differ(runs), any(not run.setting.differs for run in runs)
     if not follow:
-        _check_of_times(threshold, over, note)
+        _refuse_of_losses(differ, threshold=threshold, over=over)
     forecaster = Forecaster(runs, limit, axis, rate)
     counts = list(dict.fromkeys(workers))
     return {
@@ -83,7 +83,7 @@ def forecast_answer(
         "measured_workers": forecaster.counts,
         "dollars_per_worker_hour": rate,
         "losses_follow": follow,
-        "note": note or None,
+        "note": f"Times and costs only: {differ}." if differ else None,
         "workers": [_count(forecaster.at(count), forecaster.times_at(count), top) for count in counts],
         "errors": [_errors(check) for check in leave_one_count_out(runs, limit, axis, rate)],
         "time_errors": [_time_errors(check) for check in time_errors(runs)],
@@ -98,21 +98,21 @@ def check_counts(workers: Sequence[int]) -> None:
             raise SpecError([f"workers: {told} is given; give whole numbers from 1 to {MOST_WORKERS}, for example 16"])
 
 
-def losses_note(runs: Sequence[Run]) -> str:
-    """Of which models losses are not forecast, and why, in one line; empty where all losses follow."""
+def _which_differ(runs: Sequence[Run]) -> str:
+    """The models whose losses do not follow, and why, as the end of a sentence; empty where all do."""
     models: dict[str, dict[str, None]] = {}
     for run in runs:
         if run.setting.differs:
             models.setdefault(run.setting.differs, {})[run.setting.model] = None
     reasons = [f"of {' and '.join(names)} do not follow ({reason})" for reason, names in models.items()]
-    return f"Times and costs only: the losses {', and those '.join(reasons)}." if reasons else ""
+    return f"the losses {', and those '.join(reasons)}" if reasons else ""
 
 
-def _check_of_times(threshold: float | None, over: str | None, note: str) -> None:
-    """Refuse what asks for losses; raises SpecError."""
-    for name, value in (("threshold", threshold), ("over", over)):
+def _refuse_of_losses(differ: str, **choices: Any) -> None:
+    """Raises SpecError for choices that ask for losses."""
+    for name, value in choices.items():
         if value is not None:
-            raise SpecError([f"{name}: {value} goes with losses. {note} Leave it out"], f"--{name}")
+            raise SpecError([f"{name}: {value} needs losses, and {differ}; leave it out"], f"--{name}")
 
 
 def _level() -> float:

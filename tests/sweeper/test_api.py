@@ -204,7 +204,7 @@ def test_forecasts_of_models_whose_losses_do_not_follow_say_so(store: Store) -> 
     for counts in wrong:
         with pytest.raises(SpecError, match=r"workers: .* is given; give whole numbers from 1"):
             sweep.forecast(counts)
-    with pytest.raises(SpecError, match="over: images goes with losses"):
+    with pytest.raises(SpecError, match="over: images needs losses"):
         sweep.forecast(4, over="images")
 
 

@@ -207,7 +207,7 @@ def test_a_forecast_is_the_same(client: TestClient, store: Store, told: Any, mod
 def test_a_forecast_that_cannot_be_is_a_clear_error(client: TestClient, store: Store) -> None:
     trained(store, {"workers": [1, 2]}, name="x", trial={"model": "resnet-20"})
     for query, words in (
-        ("workers=4&threshold=1", "threshold: 1.0 goes with losses"),
+        ("workers=4&threshold=1", "threshold: 1.0 needs losses"),
         ("workers=0", "greater than or equal to 1"),
         ("top=1", "workers"),
     ):

@@ -159,8 +159,8 @@ def test_what_goes_with_losses_is_refused_for_models_without(forecast: Any, stor
     for option, value in (("--threshold", "1.5"), ("--over", "images")):
         code, out, err = forecast("x", "--workers", "4", option, value)
         assert (code, out, len(err.splitlines())) == (1, "", 1)
-        assert err.startswith(f"error: {option[2:]}: {value} goes with losses. Times and costs only: the losses of ")
-        assert err.endswith(f"Leave it out ({option})\n")
+        assert err.startswith(f"error: {option[2:]}: {value} needs losses, and the losses of resnet-20 do not follow (")
+        assert err.endswith(f"; leave it out ({option})\n")
 
 
 def test_a_sweep_of_both_kinds_of_models_has_both(forecast: Any, store: Store) -> None:
