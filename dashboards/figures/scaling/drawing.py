@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,14 +97,14 @@ def _scale(axes: Axes, panel: Panel, counts: Sequence[int]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
     margin = (counts[-1] / counts[0]) ** 0.08 if len(counts) > 1 else 1.5
     axes.set_xlim(counts[0] / margin, counts[-1] * margin)
-    axes.set_ylim(bottom=0.0)
+    highest = axes.dataLim.ymax
+    axes.set_ylim(0.0, 1.06 * highest if 0.0 < highest < math.inf else 1.0)
     axes.yaxis.set_major_formatter(AxisNumbers())
     if panel.share:
         axes.set_ylim(0.0, max(1.1, axes.get_ylim()[1]))
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     if not any(len(line.get_xydata()) for line in axes.get_lines()):  # type: ignore[arg-type]
         axes.set_yticks([])
-        axes.set_ylim(0.0, 1.0)
         at: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
         axes.text(0.5, 0.5, panel.nothing, color=style.MUTED, **at)
 

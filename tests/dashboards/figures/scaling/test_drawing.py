@@ -71,5 +71,6 @@ def test_any_number_of_series_fits_the_picture(store: Store, series: int) -> Non
     figure = draw_scaling(scaling_table(store, first, Choices(forecast=(8,)), rest))
     assert len(legend(figure)) == series + 2
     assert render(figure, "png")
+    assert all(axes.get_ylim()[1] > 1.04 * axes.dataLim.ymax for axes in figure.axes)  # no marker is cut
     boxes = [axes.get_window_extent() for axes in figure.axes]
     assert all(box.width > 150 and box.height > 150 for box in boxes)
