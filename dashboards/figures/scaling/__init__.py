@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dashboards.figures.base import Figure, Source
-from dashboards.figures.scaling.making import scaling_table
-from dashboards.figures.scaling.table import ScalingTable, scaling_csv
+from dashboards.figures.scaling.table import ScalingTable, scaling_csv, scaling_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

@@ -26,7 +26,8 @@ from dashboards.figures.scaling.panels import (
     predicted_points,
     words_of,
 )
-from dashboards.figures.scaling.table import ScalingSeries, ScalingTable
+from dashboards.figures.scaling.rows import ScalingSeries
+from dashboards.figures.scaling.table import ScalingTable
 from dashboards.figures.tables import MAXIMUM_GROUPS
 from sweeper.errors import FigureError
 

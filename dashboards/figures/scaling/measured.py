@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dashboards.figures.scaling.table import STRONG, WEAK, ScalingRow
+from dashboards.figures.scaling.rows import STRONG, WEAK, ScalingRow
 from dashboards.figures.tables import BATCH_SIZE, GLOBAL_BATCH_SIZE, WORKERS, TrialRow, TrialTable
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.cost import dollars_per_second

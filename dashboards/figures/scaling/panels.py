@@ -7,14 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dashboards.figures.scaling.table import (
-    STRONG,
-    WEAK,
-    ScalingRow,
-    ScalingSeries,
-    ScalingTable,
-    oversubscribed_words,
-)
+from dashboards.figures.scaling.rows import STRONG, WEAK, ScalingRow, ScalingSeries
+from dashboards.figures.scaling.table import ScalingTable, oversubscribed_words
 from dashboards.figures.words.labels import threshold_name
 from dashboards.figures.words.numbers import setting
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dashboards.figures.scaling.measured import Members, against, fixed_batch
-from dashboards.figures.scaling.table import STRONG, ScalingRow
+from dashboards.figures.scaling.rows import STRONG, ScalingRow
 from dashboards.figures.tables import TrialRow
 from sweeper.store import Store
 

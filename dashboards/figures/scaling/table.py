@@ -1,63 +1,20 @@
-"""The table of scaling: what worker counts do in a second, how long they train, and how soon they are there."""
+"""The table of scaling: the series of a sweep, of those that are drawn with it, and what is predicted of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from dashboards.figures.tables import TrialRow, TrialTable
+from dashboards.figures.base import Choices
+from dashboards.figures.scaling.measured import Members, measured_row, members_of
+from dashboards.figures.scaling.predicted import Predictions
+from dashboards.figures.scaling.rows import STRONG, WEAK, ScalingRow, ScalingSeries
+from dashboards.figures.tables import TrialTable
 from dashboards.figures.tables.csv_text import csv_text
-
-WEAK, STRONG = "weak", "strong"
-
-
-@dataclass(frozen=True)
-class ScalingRow:
-    """A worker count of a series: what its trials did in a second, against the series' smallest count.
-
-    `throughput` is in images a second, the median over `trials` complete ones; None where no trial says its images.
-    `speedup` is its ratio to the smallest count's, `efficiency` that over the ratio of workers: in weak scaling the
-    time of a step on the smallest count over that on this one. `to_threshold` is in seconds of training until the best
-    trial's loss first came to the threshold, `to_accuracy` until its first evaluation that has the accuracy; None where
-    it never did. `seconds` is the median training time of the same trials as the throughput, and `dollars` what that
-    costs; None without a price. With `oversubscribed` these are of trials whose ranks shared cores or GPUs: the count
-    has no others. A `predicted` row is a forecast, and its `trials` are settings.
-    """
-
-    workers: int
-    throughput: float | None
-    trials: int
-    speedup: float | None
-    efficiency: float | None
-    best: TrialRow | None
-    to_threshold: float | None
-    oversubscribed: bool = False
-    seconds: float | None = None
-    dollars: float | None = None
-    to_accuracy: float | None = None
-    predicted: bool = False
-
-
-@dataclass(frozen=True)
-class ScalingSeries:
-    """The worker counts of a sweep's trials of one `kind` that share `key`, which the groups have beside workers.
-
-    The smallest count comes first. `kind` is "strong" where the batch of all workers together is fixed, else "weak":
-    then that of each worker is. `predicted` are counts that have not run.
-    """
-
-    key: Mapping[str, Any]
-    rows: tuple[ScalingRow, ...]
-    kind: str = WEAK
-    name: str = ""
-    sweep: str = ""
-    predicted: tuple[ScalingRow, ...] = ()
-
-    @property
-    def all_rows(self) -> list[ScalingRow]:
-        """Measured and predicted ones, smallest count first."""
-        return sorted((*self.rows, *self.predicted), key=lambda row: row.workers)
+from dashboards.figures.words.labels import group_name
+from sweeper.answers.forecast import check_counts
+from sweeper.errors import FigureError, SpecError
+from sweeper.store import Store
 
 
 @dataclass(frozen=True)
@@ -87,6 +44,125 @@ class ScalingTable:
     def counts(self) -> list[int]:
         """All worker counts, smallest first."""
         return sorted({row.workers for row in self.rows})
+
+
+def scaling_table(
+    store: Store, trials: TrialTable, choices: Choices | None = None, others: Sequence[TrialTable] = ()
+) -> ScalingTable:
+    """Throughputs and times of all complete trials whose ranks shared no cores, and times to threshold and accuracy.
+
+    Of a worker count that has oversubscribed trials only these count, and it is marked. Reads a curve per count.
+
+    Raises:
+        FigureError: no trial has a throughput, a sweep is given twice, an accuracy that none can be, no trial was
+            evaluated, or a forecast of a count that has run, or of which too little is known.
+        SpecError: the sweep's step times cannot be forecast.
+        StoreError: the store cannot be read.
+    """
+    choices = choices or Choices()
+    tables = (trials, *others)
+    _check(store, tables, choices)
+    members = [one for table in tables for one in members_of(table, store.sweeps.find(table.sweep).spec.written)]
+    names = _names(members, tables)
+    made = [_series(store, one, name, choices.accuracy) for one, name in zip(members, names, strict=True)]
+    if not any(row.throughput for series in made if series.sweep == trials.sweep for row in series.rows):
+        raise FigureError(
+            f"sweep {trials.name!r}: none of its complete trials says how many images it saw in how long",
+            "wait until a trial is complete; commands report images=…",
+        )
+    if choices.forecast:
+        made = _with_predictions(store, members, made, tables, choices.forecast)
+    return ScalingTable(trials, all(one.common for one in members), tuple(made), choices.accuracy)
+
+
+def _series(store: Store, members: Members, name: str, accuracy: float | None) -> ScalingSeries:
+    rows: list[ScalingRow] = []
+    for workers in members.counts:
+        rows.append(measured_row(store, members, workers, base_of(rows), accuracy))
+    return ScalingSeries(members.key, tuple(rows), members.kind, name, members.trials.sweep)
+
+
+def base_of(rows: Sequence[ScalingRow]) -> tuple[int, float] | None:
+    """The smallest count that has a throughput, and that."""
+    return next(((row.workers, row.throughput) for row in rows if row.throughput is not None), None)
+
+
+def _names(members: Sequence[Members], tables: Sequence[TrialTable]) -> list[str]:
+    """As few words as tell the series apart: the sweep, the kind of scaling, what groups have beside workers."""
+    alike = len({table.name for table in tables}) < len(tables)
+    sweeps = {table.sweep: f"{table.name} ({table.sweep})" if alike else table.name for table in tables}
+    kinds = len({one.kind for one in members}) > 1
+    keys = len({repr(one.key) for one in members}) > 1
+    named = []
+    for one in members:
+        words = [sweeps[one.trials.sweep]] if len(tables) > 1 else []
+        words += [one.kind] if kinds else []
+        words += [group_name(one.key)] if keys and one.key else []
+        named.append(", ".join(words) or "measured")
+    return named
+
+
+def _with_predictions(
+    store: Store,
+    members: Sequence[Members],
+    made: Sequence[ScalingSeries],
+    tables: Sequence[TrialTable],
+    counts: Sequence[int],
+) -> list[ScalingSeries]:
+    """The series with the counts that they have not run; a rival whose times cannot be forecast has none."""
+    first, *rest = tables
+    predictions: dict[str, Predictions] = {first.sweep: Predictions(store, first.sweep, first.rate)}
+    for table in rest:
+        try:
+            predictions[table.sweep] = Predictions(store, table.sweep, table.rate)
+        except SpecError:
+            continue
+    wanted = sorted(set(counts))
+    found = [
+        replace(series, predicted=predictions[series.sweep].rows(one, base_of(series.rows), wanted))
+        if series.sweep in predictions
+        else series
+        for one, series in zip(members, made, strict=True)
+    ]
+    _check_predicted(first, found, wanted, [one for one in members if one.trials.sweep in predictions])
+    return found
+
+
+def _check_predicted(
+    first: TrialTable, series: Sequence[ScalingSeries], wanted: Sequence[int], members: Sequence[Members]
+) -> None:
+    """Refuse counts that every series has run, and those of which nothing is known; raises FigureError."""
+    for count in wanted:
+        if all(count in one.counts for one in members):
+            raise FigureError(
+                f"sweep {first.name!r}: {count} worker{'s have' if count > 1 else ' has'} run already",
+                "forecast counts that have not run",
+            )
+        if not any(row.workers == count for one in series for row in one.predicted):
+            raise FigureError(
+                f"sweep {first.name!r}: nothing is known of {count} workers: their batch is too large or too small, or "
+                "no kind of step was taken by two worker counts",
+                "forecast other counts",
+            )
+
+
+def _check(store: Store, tables: Sequence[TrialTable], choices: Choices) -> None:
+    sweeps = [table.sweep for table in tables]
+    for place, table in enumerate(tables):
+        if table.sweep in sweeps[:place]:
+            raise FigureError(f"sweep {table.name!r} ({table.sweep}) is in the figure already", "name it once")
+    if choices.forecast:
+        check_counts(choices.forecast)
+    accuracy = choices.accuracy
+    if accuracy is None:
+        return
+    if not 0 < accuracy <= 1:
+        raise FigureError(f"accuracy: {accuracy} is not a share of the test set", "give one above 0, up to 1")
+    if not any(store.attempts.evaluations_by_trial(table.sweep) for table in tables):
+        raise FigureError(
+            f"sweep {tables[0].name!r}: none of its trials was evaluated on the test set",
+            "set trial.evaluate_every in its spec, and run it again",
+        )
 
 
 def oversubscribed_words(table: ScalingTable) -> str:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from dashboards.figures import FIGURES, Choices, Source
 from dashboards.figures.drawing.figure_file import render
 from dashboards.figures.scaling.drawing import draw_scaling
-from dashboards.figures.scaling.making import scaling_table
+from dashboards.figures.scaling.table import scaling_table
 from dashboards.figures.tables import trial_table
 from sweeper.store import Store
 from tests.dashboards.figures.reading import texts

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from dashboards.figures import Choices
-from dashboards.figures.scaling.making import scaling_table
 from dashboards.figures.scaling.panels import panels_of, predicted_line
-from dashboards.figures.scaling.table import ScalingTable, scaling_csv
+from dashboards.figures.scaling.table import ScalingTable, scaling_csv, scaling_table
 from dashboards.figures.tables import trial_table
 from dashboards.plot import draw_figure
 from sweeper.errors import FigureError, SpecError

@@ -8,8 +8,7 @@ import pytest
 from matplotlib.text import Text
 
 from dashboards.figures.scaling.drawing import draw_scaling
-from dashboards.figures.scaling.making import scaling_table
-from dashboards.figures.scaling.table import ScalingTable, scaling_csv
+from dashboards.figures.scaling.table import ScalingTable, scaling_csv, scaling_table
 from dashboards.figures.tables import trial_table
 from sweeper.errors import FigureError
 from sweeper.ranking.curve import LossPoint
