@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from dashboards.figures import FIGURES, Figure, Source
+from dashboards.figures import FIGURES, Choices, Figure, Source
 from dashboards.figures.drawing.figure_file import FORMATS, default_path, figure_format, figure_place, write_figure
 from sweeper.answers.differences import spec_differences
 from sweeper.errors import FigureError
 from sweeper.options import (
+    axis_option,
     json_option,
-    over_option,
     oversubscribed_option,
     print_json,
     rate_option,
     store_option,
     threshold_option,
+    worker_counts,
 )
 from sweeper.store import Store, read_store
 
@@ -28,6 +30,39 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
     from dashboards.figures.tables import TrialTable
+
+
+def _share(_ctx: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("nan is not a share of the test set; give one above 0, up to 1")
+    return value
+
+
+_Option: TypeAlias = Callable[[click.Command], click.Command]
+_CHOICES: dict[str, _Option] = {
+    "error": click.option("--error", is_flag=True, help="Draw 1 - accuracy, the share of the test set that is wrong."),
+    "accuracy": click.option(
+        "--accuracy",
+        type=click.FloatRange(0, 1, min_open=True),
+        callback=_share,
+        metavar="SHARE",
+        help="Also draw the seconds to the first evaluation with at least this accuracy, for example 0.9.",
+    ),
+    "forecast": click.option(
+        "--forecast",
+        multiple=True,
+        callback=worker_counts,
+        metavar="N,N",
+        help="Also draw what these worker counts, not run, would come to; repeatable or separated by commas.",
+    ),
+    "with_sweeps": click.option(
+        "--with",
+        "with_sweeps",
+        multiple=True,
+        metavar="SWEEP",
+        help="Also draw another sweep, for example an import or the other kind of scaling; repeatable.",
+    ),
+}
 
 
 def plot_command(figures: Iterable[Figure[Any]]) -> click.Group:
@@ -56,11 +91,13 @@ def _subcommand(figure: Figure[Any]) -> click.Command:
     file_format = click.option(
         "--format", "format_name", type=click.Choice(list(FORMATS)), help="Format; default: from the file's ending."
     )
-    ranking = [threshold_option, over_option, oversubscribed_option, rate_option]
+    ranking: list[_Option] = [threshold_option, axis_option(figure.axes), oversubscribed_option, rate_option]
     unlike = click.option(
         "--allow-unlike", "unlike", is_flag=True, help="Compare areas even if budgets or thresholds differ."
     )
-    for option in [output, file_format, *ranking, *([unlike] if figure.compares else []), store_option, json_option]:
+    own: list[_Option] = [*([unlike] if figure.compares else []), *(_CHOICES[name] for name in figure.choices)]
+    options: list[_Option] = [output, file_format, *ranking, *own, store_option, json_option]
+    for option in options:
         option(command)
     return command
 
@@ -79,6 +116,7 @@ def _plot(
     as_json: bool,
     first: str | None = None,
     unlike: bool = False,
+    **choices: Any,
 ) -> None:
     """Draw, write, and say where; raises FigureError, NotFoundError and StoreError."""
     file_format = figure_format(output, format_name)
@@ -100,6 +138,7 @@ def _plot(
             dollars_per_worker_hour=dollars_per_worker_hour,
             first=first,
             unlike=unlike,
+            **choices,
         )
     path = output or str(default_path(record.name, record.id, figure.name, file_format))
     write_figure(drawn, path, file_format)
@@ -121,11 +160,14 @@ def draw_figure(
     dollars_per_worker_hour: float | None = None,
     first: str | None = None,
     unlike: bool = False,
+    **choices: Any,
 ) -> Drawing:
     """A figure of a sweep by its name; `first` is the sweep that a comparison starts from, `unlike` as in `Source`.
 
+    `choices` are fields of `Choices` that the figure reads.
+
     Raises:
-        FigureError: there is no such figure, or the sweep has nothing for it to show.
+        FigureError: there is no such figure, axis or choice, or the sweep has nothing for it to show.
         NotFoundError, SpecError, StoreError: as `sweeper best` does.
     """
     from dashboards.figures.drawing.fonts import fit_fonts
@@ -135,16 +177,35 @@ def draw_figure(
     if figure is None or (figure.compares and first is None):
         known = ", ".join(one.name for one in FIGURES.values() if not one.compares)
         raise FigureError(f"{name}: is not a figure of a sweep", f"use one of {known}")
+    asked = _asked(figure, over, choices)
 
-    def table_of(reference: str, axis: str | None) -> TrialTable:
+    def table_of(reference: str, axis: str | None, limit: float | None) -> TrialTable:
         record, rate = store.sweeps.find(reference), dollars_per_worker_hour
-        return trial_table(store, record, axis, threshold, oversubscribed=oversubscribed, rate=rate)
+        return trial_table(store, record, axis, limit, oversubscribed=oversubscribed, rate=rate)
 
-    before = None if first is None else table_of(first, over)
-    trials = table_of(sweep, over if before is None else before.over)
-    drawn = figure.draw(figure.table(Source(store, trials, before, unlike=unlike)))
+    before = None if first is None else table_of(first, over, threshold)
+    trials = table_of(sweep, over if before is None else before.over, threshold)
+    others = tuple(table_of(reference, trials.over, trials.threshold) for reference in asked.with_sweeps)
+    drawn = figure.draw(figure.table(Source(store, trials, before, unlike=unlike, choices=asked, others=others)))
     fit_fonts(drawn)
     return drawn
+
+
+def _asked(figure: Figure[Any], over: str | None, choices: Mapping[str, Any]) -> Choices:
+    """The figure's choices, those of Python included; raises FigureError for an axis or a choice that it has not."""
+    if over is not None and over not in figure.axes:
+        raise FigureError(
+            f"{figure.name}: over {over!r} is not one of its axes", f"use one of {', '.join(figure.axes)}"
+        )
+    if unknown := choices.keys() - set(figure.choices):
+        own = ["threshold", "over", "oversubscribed", "dollars_per_worker_hour", *figure.choices]
+        raise FigureError(f"{figure.name}: unknown option {min(unknown)!r}", f"use some of {', '.join(own)}")
+    several = {name: _several(choices[name]) for name in choices.keys() & {"forecast", "with_sweeps"}}
+    return Choices(**{**choices, **several})
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, str | int) else tuple(value or ())
 
 
 plot = plot_command(FIGURES.values())

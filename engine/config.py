@@ -59,6 +59,10 @@ CLASSES: dict[str, int] = {
     "synthetic": 10,
     "synthetic-224": 10,
 }
+# Models with batch normalisation: its statistics are those of a worker's share of a batch.
+BATCH_NORMALISED = tuple(
+    name for name in MODELS if name.startswith(("resnet", "googlenet")) or re.fullmatch(r"vgg\d+", name)
+)
 # Models that draw at random in training, which parts of their layers to leave out.
 _DROPPING_OUT = ("alexnet", "googlenet", *(name for name in MODELS if name.startswith("vgg")))
 # Samples that built-in data sets have for training.

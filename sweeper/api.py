@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import pandas as pd
 
 from sweeper.answers.best import best_answer
+from sweeper.answers.forecast import forecast_answer
 from sweeper.answers.sweeps import list_answer, show_answer, sweep_answer
-from sweeper.errors import FigureError, MissingPackageError, NotFoundError, UsageError
+from sweeper.errors import MissingPackageError, NotFoundError, UsageError
 from sweeper.store import Store, open_store, read_store
 from sweeper.store.store import DEFAULT_URL
 
@@ -58,6 +59,15 @@ _MEASURED = (
     "reason",
 )
 _OF_POINT = ("attempt", "step", "images", "seconds", "loss")
+_ESTIMATES = ("area", "minimum_loss", "seconds", "seconds_per_step", "images_per_second", "dollars", "area_dollars")
+_OF_FORECAST = (
+    *(f"{name}{end}" for name in _ESTIMATES for end in ("", "_low", "_high")),
+    "chance",
+    "steps",
+    "images",
+    "curve",
+    "step",
+)
 _OF_WINNER = ("area", "minimum_loss", "seconds", "images", "accuracy", "repeats")
 
 
@@ -72,6 +82,9 @@ class SweepSource(Protocol):
 
     def best(self, sweep_id: str, **choices: Any) -> dict[str, Any]:
         """As `sweeper best --json`: by, threshold, over, oversubscribed, dollars_per_worker_hour."""
+
+    def forecast(self, sweep_id: str, workers: Sequence[int], **choices: Any) -> dict[str, Any]:
+        """As `sweeper forecast --json`: threshold, over, dollars_per_worker_hour, top."""
 
     def store(self, sweep_id: str) -> Store:
         """A store that has the sweep with its curves; of a service a copy."""
@@ -99,6 +112,12 @@ class StoreSource:
         by, threshold, over = choices.get("by", ()), choices.get("threshold"), choices.get("over")
         shared, rate = choices.get("oversubscribed", False), choices.get("dollars_per_worker_hour")
         return best_answer(self._store, sweep_id, by or (), threshold, over, oversubscribed=shared, rate=rate)
+
+    def forecast(self, sweep_id: str, workers: Sequence[int], **choices: Any) -> dict[str, Any]:
+        """See `SweepSource.forecast`."""
+        threshold, over = choices.get("threshold"), choices.get("over")
+        rate, top = choices.get("dollars_per_worker_hour"), choices.get("top", 10)
+        return forecast_answer(self._store, sweep_id, workers, threshold, over, rate=rate, top=top)
 
     def store(self, _sweep_id: str) -> Store:
         """See `SweepSource.store`."""
@@ -233,11 +252,47 @@ class Sweep:
         answer = self._source.best(self.id, **choices, **price, oversubscribed=oversubscribed)
         return pd.DataFrame([_group_row(group) for group in answer["groups"]])
 
+    def forecast(
+        self,
+        workers: int | Sequence[int],
+        threshold: float | None = None,
+        over: str | None = None,
+        *,
+        dollars_per_worker_hour: float | None = None,
+        top: int = 10,
+    ) -> pd.DataFrame:
+        """A row for each of the best settings at worker counts that nobody has run, as `sweeper forecast` has them.
+
+        Columns: workers, the other parameters, area, minimum_loss, chance, seconds, seconds_per_step,
+        images_per_second, steps, images, dollars, area_dollars, curve, step. An estimate has its interval in the two
+        columns `…_low` and `…_high`. A model whose losses do not follow has its times and costs only: its area,
+        minimum_loss, chance, area_dollars and curve are missing, and `frame.attrs["note"]` says why.
+
+        Args:
+            workers: a worker count, or several.
+            threshold: a loss that a curve must reach to qualify; the sweep's own by default.
+            over: axis of the area, "seconds", "images", "steps" or "dollars"; the sweep's own by default.
+            dollars_per_worker_hour: price of a worker; the sweep's own by default.
+            top: settings of each worker count.
+
+        Raises:
+            SpecError: nothing can be forecast, or a choice that cannot be used.
+        """
+        counts = [workers] if isinstance(workers, int) else list(workers)
+        choices = {"threshold": threshold, "over": over, "dollars_per_worker_hour": dollars_per_worker_hour}
+        answer = self._source.forecast(self.id, counts, **choices, top=top)
+        found = [_forecast_row(one) for count in answer["workers"] for one in (*count["best"], *count["times"])]
+        names = dict.fromkeys(name for row in found for name in row if name not in _OF_FORECAST)
+        frame = pd.DataFrame(found, columns=[*names, *_OF_FORECAST])
+        frame.attrs["note"] = answer["note"]
+        return frame
+
     def figure(self, name: str = "heatmap", **options: Any) -> Figure:
         """A figure as `sweeper plot` draws it: heatmap, histogram, curves, accuracy, phases, operations, scaling,
-        coordinates.
+        coordinates, timeline.
 
-        `options` are those of `sweeper plot`: threshold, over, dollars_per_worker_hour, oversubscribed.
+        `options` are those of `sweeper plot`: threshold, over, dollars_per_worker_hour, oversubscribed, and what the
+        figure has beside: `error=True` of accuracy.
 
         Raises:
             FigureError: there is no such figure, or it cannot be drawn from what the sweep has.
@@ -246,8 +301,6 @@ class Sweep:
         if not found:
             raise MissingPackageError("figures: the package `dashboards` is not installed", "reinstall sweeper")
         draw: Callable[..., Figure] = next(iter(found)).load()
-        if unknown := options.keys() - {"threshold", "over", "dollars_per_worker_hour", "oversubscribed"}:
-            raise FigureError(f"{name}: unknown option {min(unknown)!r}", "see `help(sweeper.api.Sweep.figure)`")
         drawn = draw(self._source.store(self.id), self.id, name, **options)
         # Notebooks show by themselves only figures of pyplot, which keeps every figure that it has made.
         drawn._repr_png_ = partial(_as_png, drawn)  # type: ignore[attr-defined]
@@ -458,6 +511,14 @@ def _group_row(group: Mapping[str, Any]) -> dict[str, Any]:
     parameters = winner["parameters"] if winner else {}
     row |= _columns({n: value for n, value in parameters.items() if n not in group["group"]}, taken)
     return row | {name: winner[name] if winner else None for name in _OF_WINNER}
+
+
+def _forecast_row(one: Mapping[str, Any]) -> dict[str, Any]:
+    row = _columns(one["parameters"], _OF_FORECAST)
+    for name in _ESTIMATES:
+        low, high = one.get(f"{name}_interval") or (None, None)
+        row |= {name: one.get(name), f"{name}_low": low, f"{name}_high": high}
+    return row | {name: one.get(name) for name in ("chance", "steps", "images", "curve", "step")}
 
 
 def _tidy(rows: Sequence[Mapping[str, Any]], last: Sequence[str], first: Sequence[str] = ("trial",)) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
@@ -99,6 +99,11 @@ class Client:
         """The best per group: by, threshold, over, oversubscribed, dollars_per_worker_hour as in `sweeper best`."""
         return self._ask("GET", f"sweeps/{sweep_id}/best", {k: v for k, v in choices.items() if v is not None})
 
+    def forecast(self, sweep_id: str, workers: Sequence[int], **choices: Any) -> dict[str, Any]:
+        """What worker counts would come to: threshold, over, dollars_per_worker_hour, top as in `sweeper forecast`."""
+        given = {name: value for name, value in choices.items() if value is not None}
+        return self._ask("GET", f"sweeps/{sweep_id}/forecast", {"workers": list(workers), **given})
+
     def stop(self, sweep_id: str) -> dict[str, Any]:
         """Stop a sweep for good: {"sweep", "cancelled", "running"}."""
         return self._ask("POST", f"sweeps/{sweep_id}/stop")
@@ -181,6 +186,10 @@ class _ServiceSource:
     def best(self, sweep_id: str, **choices: Any) -> dict[str, Any]:
         """See `sweeper.api.SweepSource.best`."""
         return self._client.best(sweep_id, **choices)
+
+    def forecast(self, sweep_id: str, workers: Sequence[int], **choices: Any) -> dict[str, Any]:
+        """See `sweeper.api.SweepSource.forecast`."""
+        return self._client.forecast(sweep_id, workers, **choices)
 
     def store(self, sweep_id: str) -> Store:
         """See `sweeper.api.SweepSource.store`."""

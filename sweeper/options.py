@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
+from sweeper.answers.forecast import MOST_WORKERS
 from sweeper.answers.numbers import finite
 from sweeper.gangs.seats import Growth
 from sweeper.spec import OVER
@@ -50,7 +51,14 @@ def overrides_option(function: Function) -> Function:
 
 def over_option(function: Function) -> Function:
     """`--over AXIS`: what the area is taken over."""
-    return click.option("--over", type=click.Choice(OVER), help="Axis of the area; default: the sweep's own.")(function)
+    return axis_option(OVER)(function)
+
+
+def axis_option(axes: Sequence[str]) -> Callable[[Function], Function]:
+    """`--over AXIS`, one of `axes`; those beside `OVER` are axes that a figure may run along."""
+    further = [axis for axis in axes if axis not in OVER]
+    more = f" Along {' or '.join(further)}, areas are over images." if further else ""
+    return click.option("--over", type=click.Choice(axes), help=f"Axis of the area; default: the sweep's own.{more}")
 
 
 def oversubscribed_option(function: Function) -> Function:
@@ -84,6 +92,19 @@ def threshold_option(function: Function) -> Function:
         metavar="LOSS",
         help="Qualifying minimum loss; default: the sweep's own.",
     )(function)
+
+
+def worker_counts(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> list[int]:
+    """The worker counts of an option, for example of `--workers 16,32`."""
+    counts = []
+    for word in (word.strip() for text in values for word in text.split(",")):
+        count = int(word) if word.isascii() and word.isdecimal() and len(word) <= len(str(MOST_WORKERS)) else 0
+        if not 1 <= count <= MOST_WORKERS:
+            raise click.BadParameter(
+                f"{word!r} is no worker count; give whole numbers from 1 to {MOST_WORKERS}, such as 16,32"
+            )
+        counts.append(count)
+    return counts
 
 
 def autoscale_option(function: Function) -> Function:

@@ -94,6 +94,17 @@ class BestAnswer(_Answer):
     groups: list[dict[str, Any]]
 
 
+class ForecastAnswer(_Answer):
+    """As `sweeper forecast --json`; `note` says why some models have times and costs only."""
+
+    sweep: str
+    name: str
+    over: str | None
+    threshold: float | None
+    note: str | None
+    workers: list[dict[str, Any]]
+
+
 class StoppedAnswer(_Answer):
     """What a stop has cancelled, and what still runs up to its next loss point."""
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Query
+from pydantic import Field
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
@@ -18,6 +19,7 @@ from dashboards.api.documented import Key, errors
 from dashboards.responses.json_answers import JsonAnswer
 from dashboards.responses.paging import Paging
 from sweeper.answers.best import best_answer
+from sweeper.answers.forecast import MOST_WORKERS, forecast_answer
 from sweeper.answers.sweeps import Order, show_answer, sweep_answer
 from sweeper.answers.time_left import remaining
 from sweeper.errors import AccessError, SubmissionError
@@ -30,6 +32,7 @@ from sweeper.store import Store, SweepRecord
 from sweeper.store.archives import read_archive
 
 Reference = Annotated[str, Path(description="A sweep's id, the beginning of one, its name, or `latest`.")]
+Count = Annotated[int, Field(ge=1, le=MOST_WORKERS)]
 Number = Annotated[int, Query(ge=1, le=1_000_000)]
 Finite = Annotated[float | None, Query(allow_inf_nan=False)]
 
@@ -103,6 +106,19 @@ def _add_results(routes: APIRouter, store: Store) -> None:
         return JsonAnswer(
             best_answer(store, sweep, by or (), threshold, over, oversubscribed=oversubscribed, rate=rate)
         )
+
+    @routes.get("/sweeps/{sweep}/forecast", response_model=documented.ForecastAnswer, responses=errors())
+    def forecast_of_sweep(
+        sweep: Reference,
+        workers: Annotated[list[Count], Query(description="Worker counts to forecast; repeatable.")],
+        threshold: Finite = None,
+        over: Over | None = None,
+        dollars_per_worker_hour: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
+        top: Annotated[int, Query(ge=1, le=1000)] = 10,
+    ) -> Response:
+        """What worker counts that nobody has run would come to, as `sweeper forecast` has it."""
+        rate = dollars_per_worker_hour
+        return JsonAnswer(forecast_answer(store, sweep, workers, threshold, over, rate=rate, top=top))
 
     @routes.get(
         "/sweeps/{sweep}/export",

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from dashboards.figures.base import Figure, Source
+from dashboards.figures.base import Choices, Figure, Source
 
-__all__ = ["FIGURES", "Figure", "Source"]
+__all__ = ["FIGURES", "Choices", "Figure", "Source"]
 
 _FOLDERS = (  # in the order of a sweep's page
     "heatmap",

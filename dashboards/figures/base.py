@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
+from sweeper.spec import OVER
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
@@ -16,6 +18,20 @@ Table = TypeVar("Table")
 
 
 @dataclass(frozen=True)
+class Choices:
+    """What a reader may ask of some figures, beside how trials are ranked. A figure reads those that it names.
+
+    `error` asks for the share of the test set that is wrong, in place of the accuracy. `accuracy` is one to be reached,
+    in (0, 1]. `forecast` are worker counts to be predicted. `with_sweeps` refers to further sweeps to be drawn.
+    """
+
+    error: bool = False
+    accuracy: float | None = None
+    forecast: tuple[int, ...] = ()
+    with_sweeps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Source:
     """What a figure's table is made from.
 
@@ -23,7 +39,8 @@ class Source:
     with; only figures with `compares` read them, and compare areas over `unlike` budgets or by unlike thresholds only
     where asked to. `chosen` are ids of trials that the reader has picked; only figures
     with `of_chosen` read them. `doubtful` finds the pruned trials that might have won. It ranks the whole sweep, so a
-    figure calls it only if it shows them.
+    figure calls it only if it shows them. `choices` are what the reader asked of this figure, `others` the trials of
+    the sweeps that are drawn with this one.
     """
 
     store: Store
@@ -32,6 +49,8 @@ class Source:
     unlike: bool = False
     chosen: tuple[str, ...] = ()
     doubtful: Callable[[], Collection[str]] = frozenset
+    choices: Choices = Choices()
+    others: tuple[TrialTable, ...] = ()
 
 
 class Figure(Protocol[Table]):
@@ -48,6 +67,8 @@ class Figure(Protocol[Table]):
     - `of_chosen`: the figure shows chosen trials if the reader has picked some. It is made of loss points or
       evaluations, which arrive between two requests, so pages keep no copy of it.
     - `compares`: the figure shows two sweeps. Its command takes both; a sweep's own page leaves it out.
+    - `choices` names the fields of `Choices` that the figure reads: its command and `Sweep.figure` take them.
+    - `axes` are what areas may be taken over. A figure that runs along the axis may have further ones.
 
     Everybody may call the methods, in any order and from any thread at once. `matplotlib` is loaded by `draw` and
     may be loaded by `plotly`, never by importing the folder. Missing values are None in tables, gaps in pictures and
@@ -61,6 +82,8 @@ class Figure(Protocol[Table]):
     command: ClassVar[str] = ""
     of_chosen: ClassVar[bool] = False
     compares: ClassVar[bool] = False
+    choices: ClassVar[tuple[str, ...]] = ()
+    axes: ClassVar[tuple[str, ...]] = OVER
 
     def table(self, source: Source) -> Table:
         """The table that picture and CSV show; reads the store.

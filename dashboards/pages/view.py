@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import Query
 from pydantic import BeforeValidator, Field
 
+from dashboards.figures import Choices
+from sweeper.answers.forecast import MOST_WORKERS
 from sweeper.spec import Over
 
 MOST_CURVES = 24  # that are drawn at once
@@ -23,12 +25,18 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Threshold = Annotated[Finite | None, BeforeValidator(_none_if_empty), Query()]
 Rate = Annotated[Annotated[Finite, Field(ge=0)] | None, BeforeValidator(_none_if_empty), Query()]
 Axis = Annotated[Over | None, BeforeValidator(_none_if_empty), Query()]
+Share = Annotated[Annotated[Finite, Field(gt=0, le=1)] | None, BeforeValidator(_none_if_empty), Query()]
+Counts = Annotated[list[Annotated[int, Field(ge=1, le=MOST_WORKERS)]] | None, Query(max_length=64)]
+Sweeps = Annotated[list[Annotated[str, Field(max_length=300)]] | None, Query(alias="with", max_length=16)]
 Trials = Annotated[str, Query(max_length=4000)]
 
 
 @dataclass(frozen=True)
 class View:
-    """What was asked for; None where the sweep's own counts. `trials` are those whose curves are drawn."""
+    """What was asked for; None where the sweep's own counts.
+
+    `trials` are those whose curves are drawn, `choices` what was asked of some figures.
+    """
 
     threshold: float | None = None
     over: str | None = None
@@ -36,6 +44,7 @@ class View:
     oversubscribed: bool = False
     section: str = ""
     trials: tuple[str, ...] = ()
+    choices: Choices = field(default_factory=Choices)
 
     def query(self, **changes: Any) -> str:
         """The same as a query, with changes; empty where nothing differs from what a sweep has of its own."""
@@ -47,9 +56,13 @@ class View:
             "oversubscribed": "true" if view.oversubscribed else None,
             "section": view.section,
             "trials": ",".join(view.trials),
+            "error": "true" if view.choices.error else None,
+            "accuracy": view.choices.accuracy,
+            "forecast": view.choices.forecast,
+            "with": view.choices.with_sweeps,
         }
-        given = {name: value for name, value in fields.items() if value not in (None, "")}
-        return f"?{urlencode(given)}" if given else ""
+        given = {name: value for name, value in fields.items() if value not in (None, "", ())}
+        return f"?{urlencode(given, doseq=True)}" if given else ""
 
 
 def view_of(
@@ -59,7 +72,12 @@ def view_of(
     oversubscribed: bool = False,
     section: Annotated[str, Query(max_length=40)] = "",
     trials: Trials = "",
+    error: bool = False,
+    accuracy: Share = None,
+    forecast: Counts = None,
+    with_sweeps: Sweeps = None,
 ) -> View:
     """The view that a request asks for."""
     chosen = tuple(dict.fromkeys(one for one in trials.split(",") if one))[:MOST_CURVES]
-    return View(threshold, over, dollars_per_worker_hour, oversubscribed, section, chosen)
+    choices = Choices(error, accuracy, tuple(forecast or ()), tuple(with_sweeps or ()))
+    return View(threshold, over, dollars_per_worker_hour, oversubscribed, section, chosen, choices)

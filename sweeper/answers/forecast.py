@@ -12,8 +12,19 @@ from sweeper.spec import OVER
 from sweeper.spec.axes import WORKERS
 from sweeper.store.store import Store
 
+MOST_WORKERS = 1_000_000  # that are forecast
+
 if TYPE_CHECKING:
-    from sweeper.extrapolation import CountCheck, CountForecast, Estimate, Prediction
+    from sweeper.extrapolation import (
+        CountCheck,
+        CountForecast,
+        CountTimes,
+        Estimate,
+        PredictedTimes,
+        Prediction,
+        Run,
+        TimeCheck,
+    )
 
 
 def forecast_answer(
@@ -27,20 +38,27 @@ def forecast_answer(
     top: int = 10,
 ) -> dict[str, Any]:
     """The best settings at worker counts that need not have run: {"sweep", "name", "over", "threshold", "predicted",
-    "level", "measured_workers", "dollars_per_worker_hour", "workers": [...], "errors": [...]}.
+    "level", "measured_workers", "dollars_per_worker_hour", "losses_follow", "note", "workers": [...], "errors": [...],
+    "time_errors": [...]}.
 
     Threshold, axis and `rate`, dollars per worker and hour, are the sweep's own by default. Each of "workers" has at
     most `top` settings in "best", smallest predicted area first; every "…_interval" is at "level". "curve" says whether
     the losses are those "measured" with other workers, or "predicted" too; "chance" is that of qualifying. "errors" has
     for each measured worker count what its forecast from the others is off by, for its ten best settings.
 
+    Of models whose losses do not follow from the global batch, "times" has what their settings take, the shortest
+    training first, and "note" says why there is no more; it is None where all losses follow. Where none does
+    ("losses_follow" is false), there is neither an axis nor a threshold. "time_errors" is as "errors" is, of steps.
+
     Raises:
         NotFoundError: see `Store.sweeps.find`.
-        SpecError: the curves do not follow from the global batch, too few worker counts are measured, a threshold or an
-            axis that is none, dollars without a rate.
+        SpecError: a worker count that none can be, curves that do not follow from the global batch, too few measured
+            worker counts, a threshold or an axis that is none, or that needs losses where none follow, dollars without
+            a rate.
     """
-    from sweeper.extrapolation import Forecaster, leave_one_count_out, runs_of  # loads scikit-learn
+    from sweeper.extrapolation import Forecaster, leave_one_count_out, runs_of, time_errors  # loads scikit-learn
 
+    check_counts(workers)
     sweep = store.sweeps.find(reference)
     axis = sweep.over if over is None else over
     if axis not in OVER:
@@ -50,19 +68,51 @@ def forecast_answer(
         raise SpecError([f"threshold: {limit} is not finite; give a loss, for example 1.8"])
     rate = rate_for(sweep, axis, rate)
     runs = runs_of(sweep, store.trials.of(sweep.id))
+    differ, follow = _which_differ(runs), any(not run.setting.differs for run in runs)
+    if not follow:
+        _refuse_of_losses(differ, threshold=threshold, over=over)
     forecaster = Forecaster(runs, limit, axis, rate)
+    counts = list(dict.fromkeys(workers))
     return {
         "sweep": sweep.id,
         "name": sweep.name,
-        "over": axis,
-        "threshold": limit,
+        "over": axis if follow else None,
+        "threshold": limit if follow else None,
         "predicted": True,
         "level": _level(),
         "measured_workers": forecaster.counts,
         "dollars_per_worker_hour": rate,
-        "workers": [_count(forecaster.at(count), top) for count in dict.fromkeys(workers)],
+        "losses_follow": follow,
+        "note": f"Times and costs only: {differ}." if differ else None,
+        "workers": [_count(forecaster.at(count), forecaster.times_at(count), top) for count in counts],
         "errors": [_errors(check) for check in leave_one_count_out(runs, limit, axis, rate)],
+        "time_errors": [_time_errors(check) for check in time_errors(runs)],
     }
+
+
+def check_counts(workers: Sequence[int]) -> None:
+    """Raises SpecError for worker counts that none can be, or none at all."""
+    for count in workers or [0]:
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_WORKERS:
+            told = repr(count) if workers else "nothing"
+            raise SpecError([f"workers: {told} is given; give whole numbers from 1 to {MOST_WORKERS}, for example 16"])
+
+
+def _which_differ(runs: Sequence[Run]) -> str:
+    """The models whose losses do not follow, and why, as the end of a sentence; empty where all do."""
+    models: dict[str, dict[str, None]] = {}
+    for run in runs:
+        if run.setting.differs:
+            models.setdefault(run.setting.differs, {})[run.setting.model] = None
+    reasons = [f"of {' and '.join(names)} do not follow ({reason})" for reason, names in models.items()]
+    return f"the losses {', and those '.join(reasons)}" if reasons else ""
+
+
+def _refuse_of_losses(differ: str, **choices: Any) -> None:
+    """Raises SpecError for choices that ask for losses."""
+    for name, value in choices.items():
+        if value is not None:
+            raise SpecError([f"{name}: {value} needs losses, and {differ}; leave it out"], f"--{name}")
 
 
 def _level() -> float:
@@ -71,33 +121,50 @@ def _level() -> float:
     return LEVEL
 
 
-def _count(forecast: CountForecast, top: int) -> dict[str, Any]:
+def _count(forecast: CountForecast, timed: CountTimes, top: int) -> dict[str, Any]:
     return {
         "workers": forecast.workers,
         "predicted": True,
         "measured": forecast.measured,
-        "settings": forecast.settings,
+        "settings": forecast.settings + timed.settings,
         "promising": len(forecast.ranking),
-        "unknown": forecast.unknown,
-        "too_large": forecast.too_large,
+        "unknown": forecast.unknown + timed.unknown,
+        "too_large": forecast.too_large + timed.too_large,
         "best": [_prediction(one) for one in forecast.ranking[:top]],
+        "times": [_timed(one) for one in timed.times[:top]],
     }
 
 
 def _prediction(one: Prediction) -> dict[str, Any]:
     return {
-        "parameters": {WORKERS: one.workers, **dict(one.setting.values)},
+        "parameters": _parameters(one.times),
         "predicted": True,
         "curve": "measured" if one.curve.measured else "predicted",
         "chance": one.chance,
         **_with_interval("area", one.area),
         **_with_interval("minimum_loss", one.curve.minimum_loss),
+        **_times(one.times),
+        **_with_interval("area_dollars", one.area_dollars),
+    }
+
+
+def _timed(one: PredictedTimes) -> dict[str, Any]:
+    return {"parameters": _parameters(one), "predicted": True, **_times(one)}
+
+
+def _parameters(one: PredictedTimes) -> dict[str, Any]:
+    return {WORKERS: one.workers, **dict(one.setting.values)}
+
+
+def _times(one: PredictedTimes) -> dict[str, Any]:
+    return {
         **_with_interval("seconds", one.seconds),
         **_with_interval("seconds_per_step", one.step_seconds),
+        "step": "measured" if one.measured else "predicted",
+        **_with_interval("images_per_second", one.images_per_second),
         "steps": one.setting.steps(one.workers),
         "images": one.setting.images_of(one.workers),
         **_with_interval("dollars", one.dollars),
-        **_with_interval("area_dollars", one.area_dollars),
     }
 
 
@@ -116,4 +183,15 @@ def _errors(check: CountCheck) -> dict[str, Any]:
         "worst_error": check.worst_error,
         "within_interval": check.within,
         "winner_excess": check.regret,
+    }
+
+
+def _time_errors(check: TimeCheck) -> dict[str, Any]:
+    return {
+        "workers": check.workers,
+        "from": list(check.others),
+        "steps": len(check.errors) + check.unpredicted,
+        "unpredicted": check.unpredicted,
+        "median_error": check.median_error,
+        "worst_error": check.worst_error,
     }

@@ -12,24 +12,17 @@ from sweeper.answers.certainty_words import interval_words
 from sweeper.answers.forecast import forecast_answer
 from sweeper.answers.numbers import dollars, measure, parameter
 from sweeper.cli.printing import print_table
-from sweeper.options import json_option, over_option, print_json, rate_option, store_option, threshold_option
+from sweeper.options import (
+    json_option,
+    over_option,
+    print_json,
+    rate_option,
+    store_option,
+    threshold_option,
+    worker_counts,
+)
 from sweeper.spec.axes import WORKERS
 from sweeper.store import read_store
-
-_MOST_WORKERS = 1_000_000
-
-
-def _counts(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> list[int]:
-    """The worker counts of `--workers 16,32`."""
-    counts = []
-    for word in (word.strip() for text in values for word in text.split(",")):
-        count = int(word) if word.isascii() and word.isdecimal() and len(word) <= len(str(_MOST_WORKERS)) else 0
-        if not 1 <= count <= _MOST_WORKERS:
-            raise click.BadParameter(
-                f"{word!r} is no worker count; give whole numbers from 1 to {_MOST_WORKERS}, such as 16,32"
-            )
-        counts.append(count)
-    return counts
 
 
 @click.command()
@@ -38,7 +31,7 @@ def _counts(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ..
     "--workers",
     multiple=True,
     required=True,
-    callback=_counts,
+    callback=worker_counts,
     metavar="N,N",
     help="Worker counts to forecast; repeatable or separated by commas.",
 )
@@ -63,8 +56,11 @@ def forecast(
     """Predict the best settings at worker counts not yet run.
 
     Takes the curves of equal global batch and rate from the measured worker counts, and a model of the step time that
-    is fitted to them. It needs averaged gradients, a model without batch normalisation, and two measured worker
-    counts. It runs nothing; every figure is a prediction.
+    is fitted to them. It needs averaged gradients and two measured worker counts. It runs nothing; every figure is a
+    prediction.
+
+    The losses of some models do not follow, for example with batch normalisation or dropout. For these it predicts
+    the step time, throughput, training time and cost.
     """
     with closing(read_store(store_url)) as store:
         answer = forecast_answer(store, sweep, workers, threshold, over, rate=dollars_per_worker_hour, top=top)
@@ -78,40 +74,74 @@ def print_forecast(answer: Mapping[str, Any]) -> None:
     """The answer of `forecast_answer` for people."""
     counts = ", ".join(map(str, answer["measured_workers"]))
     click.echo(f"{answer['name']} ({answer['sweep']}): predicted from {counts} workers, nothing of this was run:")
-    limit = "no threshold is set" if answer["threshold"] is None else f"threshold {parameter(answer['threshold'])}"
-    click.echo(f"smallest area over {answer['over']} first, {limit}, intervals at {answer['level']:.0%}.")
+    level = f"intervals at {answer['level']:.0%}"
+    if answer["losses_follow"]:
+        limit = "no threshold is set" if answer["threshold"] is None else f"threshold {parameter(answer['threshold'])}"
+        click.echo(f"smallest area over {answer['over']} first, {limit}, {level}.")
+    else:
+        click.echo(f"shortest training time first, {level}.")
+    if answer["note"]:
+        click.echo(answer["note"])
     for count in answer["workers"]:
         click.echo()
         _print_count(count, answer)
     click.echo()
-    _print_errors(answer["errors"])
+    if answer["losses_follow"]:
+        _print_errors(answer["errors"])
+    if answer["note"]:
+        _print_time_errors(answer["time_errors"])
 
 
 def _print_count(count: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-    best, workers = count["best"], count[WORKERS]
-    if best:
-        priced = answer["dollars_per_worker_hour"] is not None
-        names = [name for name in best[0]["parameters"] if name != WORKERS]
-        cost = ["predicted dollars", *([] if answer["over"] == "dollars" else ["area over dollars"])] if priced else []
-        headers = ["workers", *names, "predicted area", "interval", "minimum loss", "chance", "seconds", "seconds/step"]
-        print_table(
-            [*headers, *cost, "curve"],
-            [_row(one, names, cost) for one in best],
-            left=("curve",),
-            words=names,
-            spare=("curve", "seconds/step", "minimum loss", "seconds", "area over dollars", "interval"),
-            keep=("workers", "predicted area", "chance"),
-        )
-    else:
+    workers, priced = count[WORKERS], answer["dollars_per_worker_hour"] is not None
+    if count["best"]:
+        _print_best(count["best"], priced=priced, over=answer["over"])
+    elif answer["losses_follow"]:
         click.echo(f"workers {workers}: no setting is likely to qualify")
+    if count["times"]:
+        _print_times(count["times"], priced=priced)
     if count["measured"]:
         click.echo(f"workers {workers}: the sweep has run this count; `sweeper best` tells what came of it.")
     for number, reason in (
-        (count["unknown"], "diverged, or too little is known of their curves"),
+        (count["unknown"], "diverged, or too little is known of their curves or steps"),
         (count["too_large"], "cannot run: their batch is too large for the images, or less than one for each worker"),
     ):
         if number:
             click.echo(f"workers {workers}: {number} of {count['settings']} settings are left out: they {reason}.")
+
+
+def _print_best(best: Sequence[Mapping[str, Any]], *, priced: bool, over: str) -> None:
+    names = [name for name in best[0]["parameters"] if name != WORKERS]
+    cost = ["predicted dollars", *([] if over == "dollars" else ["area over dollars"])] if priced else []
+    headers = ["workers", *names, "predicted area", "interval", "minimum loss", "chance", "seconds", "seconds/step"]
+    print_table(
+        [*headers, *cost, "curve"],
+        [_row(one, names, cost) for one in best],
+        left=("curve",),
+        words=names,
+        spare=("curve", "seconds/step", "minimum loss", "seconds", "area over dollars", "interval"),
+        keep=("workers", "predicted area", "chance"),
+    )
+
+
+def _print_times(times: Sequence[Mapping[str, Any]], *, priced: bool) -> None:
+    names = list(dict.fromkeys(name for one in times for name in one["parameters"] if name != WORKERS))
+    cost = ["predicted dollars"] if priced else []
+    headers = ["workers", *names, "predicted seconds", "interval", "seconds/step", "images/s", *cost, "step"]
+    rows = [
+        [
+            *(parameter(one["parameters"].get(name)) for name in (WORKERS, *names)),
+            measure(one["seconds"]),
+            interval_words(one["seconds_interval"]),
+            measure(one["seconds_per_step"]),
+            measure(one["images_per_second"]),
+            *([dollars(one["dollars"])] if priced else []),
+            one["step"],
+        ]
+        for one in times
+    ]
+    spare = ("step", "images/s", "interval")
+    print_table(headers, rows, left=("step",), words=names, spare=spare, keep=("workers", "predicted seconds"))
 
 
 def _row(one: Mapping[str, Any], names: Sequence[str], cost: Sequence[str]) -> list[str]:
@@ -155,3 +185,21 @@ def _print_errors(errors: Sequence[Mapping[str, Any]]) -> None:
 
 def _percent(part: float | None) -> str:
     return "-" if part is None else f"{part:.1%}"
+
+
+def _print_time_errors(errors: Sequence[Mapping[str, Any]]) -> None:
+    if not errors:
+        click.echo("How far forecasts of steps are off is not known: that takes three worker counts.")
+        return
+    click.echo("How far the same forecast of a step is off for measured worker counts, each from the others:")
+    rows = [
+        [
+            str(one[WORKERS]),
+            ", ".join(map(str, one["from"])),
+            str(one["steps"]),
+            _percent(one["median_error"]),
+            _percent(one["worst_error"]),
+        ]
+        for one in errors
+    ]
+    print_table(["workers", "from", "kinds of steps", "median error", "worst error"], rows, keep=("workers",))

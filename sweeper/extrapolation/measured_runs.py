@@ -13,7 +13,7 @@ from sweeper.plan import effective
 from sweeper.plan.equivalence import NOT_OF_THE_CURVE, NOT_OF_THE_TIME, without
 from sweeper.plan.trial import TrialState
 from sweeper.spec.axes import SEED, WORKERS
-from sweeper.spec.reuse import sharing_faults
+from sweeper.spec.reuse import faults_beside_the_model, model_difference
 from sweeper.store.records import SweepRecord, TrialRecord
 
 _SIZES = ("batch_size", "global_batch_size")
@@ -27,7 +27,7 @@ class Setting:
 
     Settings of one `curve` differ in their curves by global batch and rate only, settings of one `time` in the time of
     their steps by workers and batch only. A run sees so many `images`, or with `own_steps` takes so many steps,
-    whatever its global batch.
+    whatever its global batch. `differs` says why its losses do not follow from the global batch; empty where they do.
     """
 
     values: tuple[tuple[str, Any], ...]
@@ -39,6 +39,8 @@ class Setting:
     time: Hashable = ""
     method: str = "auto"
     own_steps: int | None = None
+    model: str = ""
+    differs: str = ""
 
     def global_batch(self, workers: int) -> int:
         """Images of all workers per step."""
@@ -82,6 +84,7 @@ class Run:
     points: int
     timed: bool = True
     derived: bool = False
+    trial: str = ""
 
     @property
     def complete(self) -> bool:
@@ -95,10 +98,10 @@ class Run:
 
 
 def runs_of(sweep: SweepRecord, trials: Sequence[TrialRecord]) -> list[Run]:
-    """The trials whose curves are shared by all of their global batch, rate and seed.
+    """The trials whose curves are shared by all of their global batch, rate and seed, or are not for their model alone.
 
     Raises:
-        SpecError: none is, or fewer than two worker counts have completed trials with times of their own.
+        SpecError: there are none, or fewer than two worker counts have completed trials with times of their own.
     """
     if sweep.origin == "import":
         raise _refusal(sweep, "is an import, of which nobody knows how gradients were averaged; run it with the engine")
@@ -107,7 +110,7 @@ def runs_of(sweep: SweepRecord, trials: Sequence[TrialRecord]) -> list[Run]:
     for trial in trials:
         found = ["trial is a command; use the engine's own training"]
         if "command" not in trial.config:
-            found = sharing_faults(trial.config)
+            found = faults_beside_the_model(trial.config)
             if trial.whole_images is None:
                 data = trial.config["data"]
                 found.append(f"trial.epochs: the size of data {data} is not known; give trial.images instead")
@@ -152,6 +155,8 @@ def _run(trial: TrialRecord) -> Run:
         time=without(decides, _NOT_OF_THE_TIME),
         method=config.exchange.method,
         own_steps=config.steps,
+        model=config.model,
+        differs=model_difference(config.model),
     )
     return Run(
         setting=setting,
@@ -167,4 +172,5 @@ def _run(trial: TrialRecord) -> Run:
         points=trial.points,
         timed=not trial.oversubscribed,
         derived=trial.derived_from is not None,
+        trial=trial.id,
     )

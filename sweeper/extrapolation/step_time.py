@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import TypeAlias
 
@@ -46,6 +46,25 @@ def cells_of(runs: Iterable[Run]) -> dict[Cell, float]:
     return {cell: median(seconds) for cell, seconds in times.items()}
 
 
+def by_time(runs: Iterable[Run]) -> dict[Hashable, list[Run]]:
+    """Runs by the kind of their steps: those of one kind differ in their times by workers and batch only."""
+    found: dict[Hashable, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.setting.time, []).append(run)
+    return found
+
+
+def step_times(runs: Iterable[Run]) -> dict[Hashable, StepTimes]:
+    """A model for each kind of steps that two worker counts or more have taken."""
+    kinds = by_time(runs)
+    cells = {time: cells_of(ones) for time, ones in kinds.items()}
+    return {
+        time: StepTimes(found, kinds[time][0].setting.method)
+        for time, found in cells.items()
+        if len({workers for workers, _ in found}) > 1
+    }
+
+
 class StepTimes:
     """The model, fitted to `cells` of at least two worker counts by least squares of relative errors."""
 
@@ -76,6 +95,10 @@ class StepTimes:
         far *= reach_of(max(_FEWEST_DEGREES, len(self._counts) - 1))  # known from as few steps between counts
         batch = NORMAL * _BATCH_SURPRISE * distance(math.log(share), [math.log(knot) for knot in self._knots])
         return Estimate(self._mean(workers, share), math.hypot(sure, far, batch))
+
+    def measured(self, workers: int, share: int) -> bool:
+        """Whether steps of so many workers, with so many images each, were taken."""
+        return (workers, share) in self._cells
 
     def compute(self, share: int) -> float:
         """Seconds that a worker alone takes for so many images; does not fall with them."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import NamedTuple
 
 from sweeper.extrapolation.measured_runs import Run, Setting
 from sweeper.extrapolation.prediction import Forecaster, Prediction
+from sweeper.extrapolation.step_time import Cell, by_time, cells_of, step_times
 from sweeper.ranking.cost import SECONDS_PER_HOUR
 from sweeper.spec import DOLLARS
 
@@ -56,6 +57,7 @@ def leave_one_count_out(
     runs: Sequence[Run], threshold: float | None, over: str = "seconds", price: float | None = None
 ) -> list[CountCheck]:
     """Forecasts each worker count of which two others or more are measured, and which has a setting that qualifies."""
+    runs = [run for run in runs if not run.setting.differs]
     counts = sorted({run.workers for run in runs if run.complete and run.timed})
     found = []
     for workers in counts if len(counts) > 2 else ():
@@ -64,6 +66,47 @@ def leave_one_count_out(
             others = [run for run in runs if run.workers != workers]
             found.append(_check(Forecaster(others, threshold, over, price), workers, truth))
     return found
+
+
+@dataclass(frozen=True)
+class TimeCheck:
+    """The steps of a worker count as forecast from other counts; `errors` are relative, (predicted - true) / true.
+
+    There is one for each kind of step and images per worker; `unpredicted` counts those of which nothing could be said.
+    """
+
+    workers: int
+    others: tuple[int, ...]
+    errors: tuple[float, ...]
+    unpredicted: int
+
+    @property
+    def median_error(self) -> float | None:
+        """The median of the errors' sizes."""
+        return median(map(abs, self.errors)) if self.errors else None
+
+    @property
+    def worst_error(self) -> float | None:
+        """The largest of the errors' sizes."""
+        return max(map(abs, self.errors), default=None)
+
+
+def time_errors(runs: Sequence[Run]) -> list[TimeCheck]:
+    """The same of steps, for runs whose losses do not follow; of worker counts of which two others are measured."""
+    cells = {time: cells_of(ones) for time, ones in by_time(run for run in runs if run.setting.differs).items()}
+    counts = sorted({workers for found in cells.values() for workers, _ in found})
+    return [_time_check(cells, runs, count, counts) for count in counts] if len(counts) > 2 else []
+
+
+def _time_check(
+    cells: Mapping[Hashable, Mapping[Cell, float]], runs: Sequence[Run], count: int, counts: Sequence[int]
+) -> TimeCheck:
+    models = step_times([run for run in runs if run.workers != count])
+    true = {
+        (time, cell): seconds for time, found in cells.items() for cell, seconds in found.items() if cell[0] == count
+    }
+    errors = [models[time].seconds(*cell).value / true[time, cell] - 1 for time, cell in true if time in models]
+    return TimeCheck(count, tuple(one for one in counts if one != count), tuple(errors), len(true) - len(errors))
 
 
 def _check(forecaster: Forecaster, workers: int, truth: Mapping[Setting, _Truth]) -> CountCheck:

@@ -177,7 +177,7 @@ def sort_key(value: Any) -> tuple[int, float, str]:
 def _tie_breakers(candidates: Sequence[Candidate]) -> list[list[Any]]:
     """What decides between candidates of equal areas, column by column."""
     parameters = [candidate.parameters for candidate in candidates]
-    sizes = [one.get("batch_size", one.get("global_batch_size")) for one in parameters]
+    sizes = [one.get("global_batch_size") if one.get("batch_size") is None else one["batch_size"] for one in parameters]
     workers, rates = ([one.get(name) for one in parameters] for name in ("workers", "learning_rate"))
     return [*map(_numbers, (workers, sizes, rates)), [candidate.trial for candidate in candidates]]
 

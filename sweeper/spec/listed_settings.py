@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import RootModel
 
 from sweeper.spec.axes import Scalar, same
+from sweeper.spec.mixed_batches import with_both_sizes
 
 NAME = "points"  # under which the space has them
 
@@ -37,6 +38,7 @@ def with_settings(written: Any) -> Any:
     points = space.get(NAME)
     if not isinstance(points, list | tuple) or not any(isinstance(one, Mapping) for one in points):
         return written
+    points = with_both_sizes(points)
     if problems := _faults(points):
         raise ValueError("\n".join(problems))
     settings = ListedSettings(tuple(dict(one) for one in points))

@@ -29,6 +29,7 @@ from sweeper.spec.dimensions import Dimension, Interval, choices
 from sweeper.spec.effects import Idle, idle_fields
 from sweeper.spec.listed_settings import NAME as LISTED
 from sweeper.spec.listed_settings import ListedSettings, with_settings
+from sweeper.spec.mixed_batches import is_there_twice, mixture_faults
 from sweeper.spec.repeats import Race, Repeats, gives_seeds, planned_seeds, repeats_by_name
 from sweeper.spec.reuse import DECISIVE, sharing_faults
 from sweeper.spec.search import Search, search_by_name, search_faults, with_trials_inside
@@ -38,6 +39,7 @@ from sweeper.spec.wording import describe_faults, show_name
 Over = Literal["seconds", "images", "steps", "dollars"]
 OVER: tuple[str, ...] = get_args(Over)
 DOLLARS = "dollars"
+_MOST_COUNTED = 200_000  # points, one after the other
 
 
 class _Strict(BaseModel):
@@ -174,7 +176,9 @@ class SweepSpec(_Strict):
         parts = {key: part[:1] if key in first_only else part for key, part in self._parts().items()}
         names = list(self.axes)
         outermost = WORKERS if WORKERS in parts else None
-        found = ({name: point[name] for name in names} for point in points(parts, self.conditions, outermost))
+        every = points(parts, self.conditions, outermost)
+        listed = self.settings.root if self._mixes_batches and self.settings else ()
+        found = ({name: one[name] for name in names} for one in every if not listed or not is_there_twice(one, listed))
         if outermost:
             return found
         places = {workers: place for place, workers in enumerate(self.axes[WORKERS])}
@@ -186,8 +190,15 @@ class SweepSpec(_Strict):
 
     @property
     def size(self) -> int:
-        """How many points a grid has; with very many conditions an upper bound."""
-        return count(self._parts(), self.conditions)
+        """How many points a grid has; with very many conditions, or points, an upper bound."""
+        most = count(self._parts(), self.conditions)
+        return most if not self._mixes_batches or most > _MOST_COUNTED else sum(1 for _ in self.points())
+
+    @property
+    def _mixes_batches(self) -> bool:
+        """Whether listed settings have batch sizes of each worker and of all workers together."""
+        names = self.settings.names if self.settings and isinstance(self.trial, TrainingConfig) else ()
+        return set(BATCH_SIZES) <= set(names)
 
     def _parts(self) -> dict[str, Part]:
         parts = {name: self._part(name) for name in self.space}
@@ -375,8 +386,11 @@ class SweepSpec(_Strict):
     def _training_faults(self, trial: TrainingConfig) -> list[str]:
         problems: list[str] = []
         for alternatives in (BATCH_SIZES, BUDGETS):
-            if len(swept := [name for name in alternatives if name in self.swept]) > 1:
+            swept = [name for name in alternatives if name in self.swept]
+            if len(swept) > 1 and not (alternatives == BATCH_SIZES and self._mixes_batches):
                 problems.append(f"space: {' and '.join(swept)} exclude each other; keep one of them")
+        if self._mixes_batches and self.settings:
+            problems += mixture_faults(self.settings.root, f"space.{LISTED}")
         if "cuda" in (trial.device, *self.axes_of("device")) and not self.resources.gpus_per_worker:
             problems.append("resources.gpus_per_worker: 0 and device cuda exclude each other; give at least 1")
         return problems

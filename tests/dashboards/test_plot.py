@@ -15,6 +15,7 @@ from sweeper.cli.main import main
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import summarize
 from sweeper.store import Store, SweepRecord
+from tests.dashboards.figures.scaling.measuring import trained
 from tests.dashboards.sweeps import curve, evaluated, run, submit, with_gang
 
 
@@ -160,6 +161,18 @@ def test_an_unwritable_place_is_a_clear_error(call: Any, sweep: SweepRecord) -> 
     assert err.startswith("error: sweeper.db/a.png: cannot be written (")
 
 
+@pytest.mark.usefixtures("sweep")
+def test_errors_and_epochs_are_drawn_where_a_figure_has_them(call: Any) -> None:
+    assert call("accuracy", "latest", "-o", "e.svg", "--error", "--over", "epochs")[0] == 0
+    drawn = Path("e.svg").read_text()
+    assert "error, share of the test set wrong" in drawn
+    assert "epochs" in drawn
+    assert call("curves", "latest", "-o", "c.svg", "--over", "epochs")[0] == 0
+    for kind in ("heatmap", "scaling"):
+        assert call(kind, "latest", "--over", "epochs")[0] == 2
+    assert call("curves", "latest", "--error")[0] == 2
+
+
 def test_unknown_kinds_and_axes_are_wrong_usage(call: Any, sweep: SweepRecord) -> None:
     assert call("pie", sweep.id)[0] == 2
     assert call("heatmap", sweep.id, "--over", "moons")[0] == 2
@@ -174,3 +187,25 @@ dashboards.plot.plot(["heatmap", {sweep.id!r}, "--store", {url!r}, "-o", "a.png"
 assert "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, timeout=120)
+
+
+def test_scaling_takes_rivals_accuracies_and_predictions(call: Any, store: Store) -> None:
+    trained(store, {"batch_size": [64], "workers": [1, 2]}, name="mine", accuracies=lambda _: (0.25, 0.75))
+    trained(store, {"global_batch_size": [64], "workers": [1, 2]}, name="rival")
+    asked = ("--accuracy", "0.5", "--forecast", "4,8", "--with", "rival", "--dollars-per-worker-hour", "2")
+    assert call("scaling", "mine", "-o", "s.svg", *asked) == (0, "s.svg\n", "")
+    drawn = Path("s.svg").read_text()
+    for words in (
+        "mine, weak",
+        "rival, strong",
+        "predicted",
+        "s to accuracy 0.5",
+        "training cost, $",
+        "training time, s",
+    ):
+        assert words in drawn
+    for option, value in (("--accuracy", "0"), ("--accuracy", "1.1"), ("--accuracy", "nan"), ("--forecast", "0")):
+        code, _, err = call("scaling", "mine", option, value)
+        assert (code, len(err.splitlines())) == (2, 1)
+    code, _, err = call("scaling", "mine", "--with", "nobody")
+    assert (code, "nobody" in err) == (1, True)

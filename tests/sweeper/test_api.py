@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -20,6 +21,7 @@ from sweeper.interchange.formats import SWEEP_FORMATS
 from sweeper.plan.trial import TrialState
 from sweeper.store import Store, TrialRecord
 from sweeper.store.archives import read_archive
+from tests.dashboards.figures.scaling.measuring import trained
 from tests.dashboards.sweeps import Result, curve, diverging, evaluated
 from tests.dashboards.sweeps import run as filled
 
@@ -177,3 +179,42 @@ def test_importing_loads_little() -> None:
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert said.startswith("[] ")
     assert "'open'" in said
+
+
+def test_forecasts_are_a_row_for_each_setting(store: Store) -> None:
+    trained(store, {"batch_size": [16, 32, 64, 128], "workers": [1, 2, 4]}, name="x")
+    frame = sweeper.open(store.name).sweep("x").forecast([8, 16], dollars_per_worker_hour=2.0, top=2)
+    assert list(frame.workers) == [8, 8, 16, 16]
+    assert list(frame.columns[:3]) == ["workers", "batch_size", "learning_rate"]
+    assert (frame.area_low <= frame.area).all()
+    assert (frame.seconds <= frame.seconds_high).all()
+    assert list(frame.dollars) == pytest.approx(list(frame.seconds * frame.workers * 2 / 3600))
+    assert frame.attrs["note"] is None
+
+
+def test_forecasts_of_models_whose_losses_do_not_follow_say_so(store: Store) -> None:
+    trained(store, {"batch_size": [32, 64], "workers": [1, 2]}, name="x", trial={"model": "resnet-20"})
+    sweep = sweeper.open(store.name).sweep("x")
+    frame = sweep.forecast(4)
+    assert "the losses of resnet-20 do not follow (batch statistics" in frame.attrs["note"]
+    assert frame.area.isna().all()
+    assert frame.seconds.notna().all()
+    assert list(frame.columns[:2]) == ["workers", "batch_size"]
+    wrong: list[Any] = [0, "4", True, []]
+    for counts in wrong:
+        with pytest.raises(SpecError, match=r"workers: .* is given; give whole numbers from 1"):
+            sweep.forecast(counts)
+    with pytest.raises(SpecError, match="over: images needs losses"):
+        sweep.forecast(4, over="images")
+
+
+def test_figures_take_what_is_theirs(store: Store) -> None:
+    trained(store, {"batch_size": [64], "workers": [1, 2]}, name="x", accuracies=lambda _: (0.25, 0.75))
+    trained(store, {"batch_size": [64], "workers": [1, 2]}, name="y", trial={"momentum": 0.5})
+    sweep = sweeper.open(store.name).sweep("x")
+    drawn = sweep.figure("scaling", accuracy=0.5, forecast=[4], with_sweeps=["y"])
+    assert len(drawn.axes) == 5
+    assert sweep.figure("accuracy", error=True, over="epochs").axes[0].get_xlabel() == "epochs"
+    for name, options in (("curves", {"error": True}), ("heatmap", {"accuracy": 0.5})):
+        with pytest.raises(FigureError, match=f"{name}: unknown option"):
+            sweep.figure(name, **options)

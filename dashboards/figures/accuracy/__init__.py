@@ -1,4 +1,4 @@
-"""The accuracy on the test set of the best trial of each group, or of chosen trials."""
+"""The accuracy on the test set, or the error, of the best trial of each group, or of chosen trials."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from dashboards.figures.accuracy.table import AccuracyTable, accuracies_csv, accuracy_table, chosen_accuracies
 from dashboards.figures.base import Figure, Source
+from dashboards.figures.tables import EPOCHS
+from sweeper.spec import OVER
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -19,12 +21,15 @@ class Accuracy(Figure[AccuracyTable]):
     title = "Accuracy"
     description = "accuracy on the test set of the best trial of each group"
     of_chosen = True
+    axes = (*OVER, EPOCHS)
+    choices = ("error",)
 
     def table(self, source: Source) -> AccuracyTable:
         """See `chosen_accuracies` and `accuracy_table`."""
+        error = source.choices.error
         if source.chosen:
-            return chosen_accuracies(source.store, source.trials, source.chosen)
-        return accuracy_table(source.store, source.trials)
+            return chosen_accuracies(source.store, source.trials, source.chosen, error=error)
+        return accuracy_table(source.store, source.trials, error=error)
 
     def draw(self, table: AccuracyTable) -> Drawing:
         """See `drawing.draw_accuracy`."""

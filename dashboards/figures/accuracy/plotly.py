@@ -1,10 +1,10 @@
-"""The accuracy on the test set of the best trial of each group."""
+"""The accuracy on the test set, or the error, of the best trial of each group."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dashboards.figures.accuracy.table import AccuracyTable
+from dashboards.figures.accuracy.table import AccuracyTable, share_name
 from dashboards.figures.plotly.layout import axis, dash, panel, safe, series
 from dashboards.figures.words.labels import axis_name, line_name
 
@@ -17,7 +17,7 @@ def accuracy_plot(table: AccuracyTable) -> dict[str, Any]:
             "mode": "lines+markers",
             "name": safe(line_name(row.group, row.trial, table.trials, chosen=table.chosen)),
             "x": list(row.positions),
-            "y": list(row.accuracies),
+            "y": list(table.values(row)),
             "line": {"color": series(place), "width": 2, "dash": dash(place)},
             "hovertemplate": "%{y:.2%} at %{x:.4g}<extra></extra>",
         }
@@ -27,6 +27,6 @@ def accuracy_plot(table: AccuracyTable) -> dict[str, Any]:
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         "showlegend": True,
     }
-    layout["xaxis"] = axis(axis_name(table.trials.over), rangemode="tozero")
-    layout["yaxis"] = axis("share of the test set", tickformat=".0%")
+    layout["xaxis"] = axis(axis_name(table.trials.along), rangemode="tozero")
+    layout["yaxis"] = axis(share_name(table), tickformat=".0%")
     return {"panels": [panel("", lines, 300 + 20 * len(lines), **layout)], "note": ""}

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from dashboards.figures.base import Figure, Source
 from dashboards.figures.curves.table import CurveTable, chosen_curves, curve_table, curves_csv, followed_curves
+from dashboards.figures.tables import EPOCHS
+from sweeper.spec import OVER
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -19,6 +21,7 @@ class Curves(Figure[CurveTable]):
     title = "Loss curves"
     description = "loss of the chosen trials, by default the best of each group and those that run"
     of_chosen = True
+    axes = (*OVER, EPOCHS)
 
     def table(self, source: Source) -> CurveTable:
         """See `chosen_curves` and `curve_table`."""

@@ -25,7 +25,7 @@ _FAR_ABOVE = 2.0  # times the largest loss
 
 @style.drawing()
 def draw_curves(table: CurveTable) -> Figure:
-    """Loss over seconds, images, steps or dollars of the best trial per group, with the threshold as a dashed line.
+    """Loss along the table's axis of the best trial per group, with the threshold as a dashed line.
 
     Long curves are drawn pale, with their running mean on top. Losses that are not finite are gaps. A group where
     nothing qualified shows the trial that came nearest, dotted, and says so in the legend.
@@ -45,7 +45,7 @@ def draw_curves(table: CurveTable) -> Figure:
     losses = [loss for row in table.rows for loss in row.losses if math.isfinite(loss)]
     _draw_threshold(axes, trials, losses)
     _scale(axes, losses)
-    axes.set(xlabel=axis_name(trials.over), ylabel="loss")
+    axes.set(xlabel=axis_name(trials.along), ylabel="loss")
     axes.grid()
     note = "; bold: running mean" if any(window > 1 for window in windows) else ""
     what = "loss of chosen trials" if table.chosen else f"loss of the best trial per group{one_of_seeds(trials)}"

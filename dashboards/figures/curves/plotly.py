@@ -42,7 +42,7 @@ def curves_plot(table: FollowedTable) -> dict[str, Any]:
         "",
         lines,
         340 + 20 * len(table.rows),
-        xaxis=axis(axis_name(trials.over), rangemode="tozero"),
+        xaxis=axis(axis_name(trials.along), rangemode="tozero"),
         yaxis=axis("loss", type="log" if logarithmic(losses) else "linear"),
         shapes=_threshold(trials, losses),
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},

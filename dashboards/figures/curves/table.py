@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dashboards.figures.tables import TrialGroup, TrialRow, TrialTable
-from dashboards.figures.tables.along_axis import along_csv, chosen_rows, position
+from dashboards.figures.tables.along_axis import along_csv, chosen_rows, position_of
 from sweeper.errors import FigureError
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint
@@ -21,7 +21,7 @@ _MOST_GROUPS, _MOST_RUNNING = 8, 8  # curves on a page where nobody has chosen a
 class CurveRow:
     """The curve that stands for a group: its winner's, or its nearest trial's where none qualified.
 
-    `positions` are seconds, images, steps or dollars; losses may be NaN or infinite. A group without a curve has no
+    `positions` are along the table's axis; losses may be NaN or infinite. A group without a curve has no
     points, and no `trial` where none has ended yet.
     """
 
@@ -114,9 +114,10 @@ def _to_follow(store: Store, trials: TrialTable, chosen: Sequence[str]) -> list[
 def _followed(store: Store, trial: TrialRecord, trials: TrialTable) -> FollowedCurve:
     # One that is repeated has a result of an earlier attempt; here it is the running one that is followed.
     points = tuple(store.attempts.points(trial.id, trial.attempt if trial.state is TrialState.RUNNING else None))
-    positions = tuple(at for point in points if (at := position(point, trial, trials)) is not None)
+    position = position_of(store, trial, trials)
+    positions = tuple(at for point in points if (at := position(point)) is not None)
     if len(positions) < len(points):
-        raise FigureError(f"the curve of trial {trial.id} does not say its {trials.over}", _others(trials))
+        raise FigureError(f"the curve of trial {trial.id} does not say its {trials.along}", _others(trials))
     return FollowedCurve(trial, points, positions)
 
 
@@ -126,10 +127,11 @@ def _curve_row(store: Store, group: TrialGroup, table: TrialTable) -> CurveRow:
 
 def _row(store: Store, group: TrialGroup, trial: TrialRow, table: TrialTable) -> CurveRow:
     points = store.attempts.points(trial.trial)
-    positions = [position(point, trial, table) for point in points]
+    position = position_of(store, trial, table)
+    positions = [position(point) for point in points]
     known = tuple(float(position) for position in positions if position is not None)
     if len(known) < len(points):
-        problem = f"the curve of trial {trial.trial} does not say its {table.over}"
+        problem = f"the curve of trial {trial.trial} does not say its {table.along}"
         raise FigureError(problem, _others(table))
     return CurveRow(group, trial, known, tuple(point.loss for point in points))
 

@@ -1,4 +1,4 @@
-"""Scaling: throughput, parallel efficiency and time to the threshold by worker count."""
+"""Scaling: throughput, parallel efficiency, training time and cost, times to threshold and accuracy by worker count."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ class Scaling(Figure[ScalingTable]):
     """See `dashboards.figures.base.Figure`."""
 
     name = "scaling"
-    help = "Throughput, efficiency and time to threshold by workers."
+    help = "Throughput, efficiency, time and cost by workers."
     title = "Scaling"
-    description = "throughput, parallel efficiency and time to the threshold by worker count"
+    description = "throughput, parallel efficiency, training time and time to the threshold by worker count"
+    choices = ("accuracy", "forecast", "with_sweeps")
 
     def table(self, source: Source) -> ScalingTable:
         """See `scaling_table`."""
-        return scaling_table(source.store, source.trials)
+        return scaling_table(source.store, source.trials, source.choices, source.others)
 
     def draw(self, table: ScalingTable) -> Drawing:
         """See `drawing.draw_scaling`."""

@@ -1,32 +1,45 @@
-"""Scaling: throughput, efficiency and time to threshold by worker count."""
+"""Scaling: small panels by worker count, a line for each series."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator, PercentFormatter
 
 from dashboards.figures.drawing import style
 from dashboards.figures.drawing.axis_numbers import AxisNumbers
 from dashboards.figures.drawing.lines import group_colour
 from dashboards.figures.drawing.panels import title
-from dashboards.figures.scaling.table import ScalingRow, ScalingSeries, ScalingTable, oversubscribed_words
+from dashboards.figures.drawing.wrapping import wrap
+from dashboards.figures.scaling.panels import (
+    Line,
+    Panel,
+    measured_line,
+    panels_of,
+    predicted_line,
+    predicted_points,
+    words_of,
+)
+from dashboards.figures.scaling.rows import ScalingSeries
+from dashboards.figures.scaling.table import ScalingTable
 from dashboards.figures.tables import MAXIMUM_GROUPS
-from dashboards.figures.words.labels import batch_word, group_name, threshold_name
 from sweeper.errors import FigureError
 
-_WIDTH = 11.0  # inches of three panels side by side
-_Value = Callable[[ScalingRow], float | None]
+_COLUMN, _ROW = 3.7, 3.0  # inches of a panel with its margins
+_DOTS, _DASHES = (0, (2, 3)), (0, (5, 3))
 
 
 @style.drawing()
 def draw_scaling(table: ScalingTable) -> Figure:
-    """Images a second with the line of perfect scaling, parallel efficiency, and seconds to the threshold.
+    """Small panels, at most three side by side, all against the number of workers, by doublings; see `panels_of`.
 
-    All against the number of workers, by doublings; a line for each value of what groups have beside it.
+    A line for each series, with dots where scaling were perfect; predicted counts are hollow, on a dashed line.
 
     Raises:
         FigureError: more series than a picture can hold.
@@ -36,68 +49,77 @@ def draw_scaling(table: ScalingTable) -> Figure:
             f"sweep {table.trials.name!r} has {len(table.series)} series, a figure shows at most {MAXIMUM_GROUPS}",
             "group by a field with fewer values",
         )
-    many = len(table.series) > 1
-    figure = style.new_figure(_WIDTH, 4.3 + (0.2 * len(table.series) if many else 0.0))
-    rates, efficiency, threshold = figure.subplots(1, 3).tolist()
-    for place, series in enumerate(table.series):
-        _draw(rates, series, place, lambda row: row.throughput, label=group_name(series.key) if many else "measured")
-        _draw(efficiency, series, place, lambda row: row.efficiency)
-        _draw(threshold, series, place, lambda row: row.to_threshold)
-        _draw_perfect(rates, series, label="perfect" if place == 0 else "")
-    efficiency.axhline(1.0, color=style.MUTED, linestyle=(0, (2, 3)), linewidth=1.2)
-    counts = sorted({row.workers for series in table.series for row in series.rows})
-    for axes, name in ((rates, "throughput, images/s"), (efficiency, "parallel efficiency"), (threshold, _soon(table))):
-        _scale_workers(axes, counts)
-        axes.set(ylabel=name, xlabel="workers")
-        axes.grid()
-    _scale_values(rates, efficiency, threshold)
-    title(figure, table.trials.name, _subtitle(table), _WIDTH)
-    figure.legend(loc="outside lower left", handlelength=3, ncols=2)
+    panels = panels_of(table)
+    columns = 2 if len(panels) == 4 else min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    width = columns * _COLUMN
+    words = wrap(words_of(table), width - 0.4, style.NAME_PT)
+    handles = _legend(table)
+    height = rows * _ROW + 0.8 + 0.25 * words.count("\n") + 0.2 * (len(handles) // columns + 1)
+    figure = style.new_figure(width, height)
+    grid = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for panel, axes in zip(panels, grid, strict=False):
+        _draw_panel(axes, panel, table)
+    for unused in grid[len(panels) :]:
+        unused.remove()
+    title(figure, table.trials.name, words, width)
+    figure.legend(handles=handles, loc="outside lower left", handlelength=3, ncols=columns)
     return figure
 
 
-def _draw(axes: Axes, series: ScalingSeries, place: int, value: _Value, label: str = "") -> None:
-    known = [(row.workers, found) for row in series.rows if (found := value(row)) is not None]
+def _draw_panel(axes: Axes, panel: Panel, table: ScalingTable) -> None:
+    if panel.share:
+        axes.axhline(1.0, color=style.MUTED, linestyle=_DOTS, linewidth=1.2)
+    for place, series in enumerate(table.series):
+        _plot(axes, measured_line(series, panel.value), **_look(place))
+        _plot(axes, predicted_line(series, panel.value), **(_look(place) | {"marker": "", "linestyle": _DASHES}))
+        _plot(axes, predicted_points(series, panel.value), **_look(place), linestyle="none", markerfacecolor="white")
+        if panel.perfect:
+            colour = group_colour(place) if len(table.series) > 1 else style.MUTED
+            _plot(axes, panel.perfect(series), color=colour, linestyle=_DOTS, linewidth=1.2)
+    _scale(axes, panel, table.counts)
+    axes.set(ylabel=panel.axis, xlabel="workers")
+    axes.grid()
+
+
+def _look(place: int) -> dict[str, Any]:
     marker = style.GROUP_MARKERS[place % len(style.GROUP_MARKERS)]
-    look: dict[str, Any] = {"color": group_colour(place), "marker": marker, "markersize": 6, "linewidth": 1.9}
-    axes.plot([at for at, _ in known], [found for _, found in known], label=label or "_", zorder=2.5, **look)
+    return {"color": group_colour(place), "marker": marker, "markersize": 6, "linewidth": 1.9, "zorder": 2.5}
 
 
-def _draw_perfect(axes: Axes, series: ScalingSeries, label: str) -> None:
-    known = [row for row in series.rows if row.throughput is not None]
-    if known and known[0].throughput is not None:
-        perfect = [known[0].throughput * row.workers / known[0].workers for row in known]
-        look: dict[str, Any] = {"color": style.MUTED, "linestyle": (0, (2, 3)), "linewidth": 1.2}
-        axes.plot([row.workers for row in known], perfect, label=label or "_", **look)
+def _plot(axes: Axes, line: Line, **look: Any) -> None:
+    counts, values = line
+    axes.plot(counts, np.array(values, dtype=float), **look)
 
 
-def _scale_workers(axes: Axes, counts: Sequence[int]) -> None:
+def _scale(axes: Axes, panel: Panel, counts: Sequence[int]) -> None:
     axes.set_xscale("log", base=2)
     axes.set_xticks(counts, [str(count) for count in counts])
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.margins(x=0.08)
+    margin = (counts[-1] / counts[0]) ** 0.08 if len(counts) > 1 else 1.5
+    axes.set_xlim(counts[0] / margin, counts[-1] * margin)
+    highest = axes.dataLim.ymax
+    axes.set_ylim(0.0, 1.06 * highest if 0.0 < highest < math.inf else 1.0)
+    axes.yaxis.set_major_formatter(AxisNumbers())
+    if panel.share:
+        axes.set_ylim(0.0, max(1.1, axes.get_ylim()[1]))
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    if not any(len(line.get_xydata()) for line in axes.get_lines()):  # type: ignore[arg-type]
+        axes.set_yticks([])
+        at: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
+        axes.text(0.5, 0.5, panel.nothing, color=style.MUTED, **at)
 
 
-def _scale_values(rates: Axes, efficiency: Axes, threshold: Axes) -> None:
-    rates.set_ylim(bottom=0.0)
-    threshold.set_ylim(bottom=0.0)
-    efficiency.set_ylim(0.0, max(1.1, efficiency.get_ylim()[1]))
-    efficiency.yaxis.set_major_formatter(PercentFormatter(1.0))
-    for axes in (rates, threshold):
-        axes.yaxis.set_major_formatter(AxisNumbers())
-    if not any(len(line.get_xydata()) for line in threshold.get_lines()):  # type: ignore[arg-type]
-        threshold.set_yticks([])
-        threshold.set_ylim(0.0, 1.0)
-        at: dict[str, Any] = {"transform": threshold.transAxes, "ha": "center", "va": "center"}
-        threshold.text(0.5, 0.5, "no trial came to it", color=style.MUTED, **at)
+def _legend(table: ScalingTable) -> list[Line2D]:
+    """An entry for each series, and what dots and hollow markers stand for."""
+    handles = [_entry(series, place) for place, series in enumerate(table.series)]
+    handles.append(Line2D([], [], color=style.MUTED, linestyle=_DOTS, linewidth=1.2, label="perfect"))
+    if any(series.predicted for series in table.series):
+        look: dict[str, Any] = {"color": style.MUTED, "linestyle": _DASHES, "linewidth": 1.9, "marker": "o"}
+        handles.append(Line2D([], [], markersize=6, markerfacecolor="white", label="predicted", **look))
+    return handles
 
 
-def _soon(table: ScalingTable) -> str:
-    return f"s to {threshold_name(table.trials)}"
-
-
-def _subtitle(table: ScalingTable) -> str:
-    fixed = f"same {batch_word(table.trials)} size at every count"
-    shared = f". {words}" if (words := oversubscribed_words(table)) else ""
-    of = "median of the settings that all counts have" if table.matched else "median of all complete trials"
-    return f"{table.kind} scaling ({fixed}); throughput: {of}; threshold: best trial{shared}"
+def _entry(series: ScalingSeries, place: int) -> Line2D:
+    look = _look(place)
+    return Line2D([], [], label=wrap(series.name, _COLUMN - 0.8, style.TEXT_PT), **look)

@@ -1,161 +1,191 @@
-"""The table of scaling: throughput, speed-up and efficiency by worker count, and how soon the threshold is met."""
+"""The table of scaling: the series of a sweep, of those that are drawn with it, and what is predicted of them."""
 
 from __future__ import annotations
 
-import math
-import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from dashboards.figures.tables import GLOBAL_BATCH_SIZE, WORKERS, TrialRow, TrialTable
+from dashboards.figures.base import Choices
+from dashboards.figures.scaling.measured import Members, measured_row, members_of
+from dashboards.figures.scaling.predicted import Predictions
+from dashboards.figures.scaling.rows import STRONG, WEAK, ScalingRow, ScalingSeries
+from dashboards.figures.tables import TrialTable
 from dashboards.figures.tables.csv_text import csv_text
-from sweeper.errors import FigureError
-from sweeper.plan.trial import TrialState
+from dashboards.figures.words.labels import group_name
+from sweeper.answers.forecast import check_counts
+from sweeper.errors import FigureError, SpecError
 from sweeper.store import Store
-
-Series = tuple[tuple[str, Any], ...]
-_Setting = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class ScalingRow:
-    """A worker count of a series: what its trials did in a second, against the series' smallest count.
-
-    `throughput` is in images a second, the median over `trials` complete ones; None where no trial says its images.
-    `speedup` is its ratio to the smallest count's, `efficiency` that over the ratio of workers. `to_threshold` is in
-    seconds of training until the best trial's loss first came to the threshold; None where it never did. With
-    `oversubscribed` the throughput is of trials whose ranks shared cores or GPUs: the count has no others.
-    """
-
-    workers: int
-    throughput: float | None
-    trials: int
-    speedup: float | None
-    efficiency: float | None
-    best: TrialRow | None
-    to_threshold: float | None
-    oversubscribed: bool = False
-
-
-@dataclass(frozen=True)
-class ScalingSeries:
-    """The worker counts of the trials that share `key`, which the groups have beside workers; smallest count first."""
-
-    key: Mapping[str, Any]
-    rows: tuple[ScalingRow, ...]
 
 
 @dataclass(frozen=True)
 class ScalingTable:
-    """Scaling of a sweep: `kind` is "strong" where it fixes the batch of all workers together, else "weak".
+    """Scaling of a sweep, and of those that are drawn with it.
 
-    Where all counts of a series have settings in common, batch size, rate and what else varies, throughputs are of
-    these (`matched`), so that like is compared with like.
+    Where all counts of a series have settings in common, batch size, rate and what else varies, throughputs and times
+    are of these (`matched`), so that like is compared with like. `accuracy` is the one that was asked for.
     """
 
     trials: TrialTable
-    kind: str
     matched: bool
     series: tuple[ScalingSeries, ...]
+    accuracy: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """What the figure shows: "weak", "strong", or "weak and strong"."""
+        return " and ".join(kind for kind in (WEAK, STRONG) if kind in {one.kind for one in self.series})
+
+    @property
+    def rows(self) -> Iterator[ScalingRow]:
+        """All rows, predicted ones too."""
+        return (row for one in self.series for row in one.all_rows)
+
+    @property
+    def counts(self) -> list[int]:
+        """All worker counts, smallest first."""
+        return sorted({row.workers for row in self.rows})
 
 
-def scaling_table(store: Store, trials: TrialTable) -> ScalingTable:
-    """Throughputs of all complete trials whose ranks shared no cores, and times to threshold; a curve per count.
+def scaling_table(
+    store: Store, trials: TrialTable, choices: Choices | None = None, others: Sequence[TrialTable] = ()
+) -> ScalingTable:
+    """Throughputs and times of all complete trials whose ranks shared no cores, and times to threshold and accuracy.
 
-    Of a worker count that has oversubscribed trials only these count, and it is marked.
+    Of a worker count that has oversubscribed trials only these count, and it is marked. Reads a curve per count.
 
     Raises:
-        FigureError: no trial has a throughput.
+        FigureError: no trial has a throughput, a sweep is given twice, an accuracy that none can be, no trial was
+            evaluated, or a forecast of a count that has run, or of which too little is known.
+        SpecError: the sweep's step times cannot be forecast.
         StoreError: the store cannot be read.
     """
-    members: dict[Series, dict[int, list[TrialRow]]] = {}
-    for group in trials.groups:
-        key = tuple((name, value) for name, value in group.key.items() if name != WORKERS)
-        for row in group.rows:
-            members.setdefault(key, {}).setdefault(row.workers, []).append(row)
-    matched, series = True, []
-    for key, counts in members.items():
-        common = _common(counts)
-        matched &= bool(common)
-        series.append(_series(store, trials, dict(key), counts, common))
-    if not any(row.throughput for one in series for row in one.rows):
+    choices = choices or Choices()
+    tables = (trials, *others)
+    _check(store, tables, choices)
+    members = [one for table in tables for one in members_of(table, store.sweeps.find(table.sweep).spec.written)]
+    names = _names(members, tables)
+    made = [_series(store, one, name, choices.accuracy) for one, name in zip(members, names, strict=True)]
+    if not any(row.throughput for series in made if series.sweep == trials.sweep for row in series.rows):
         raise FigureError(
             f"sweep {trials.name!r}: none of its complete trials says how many images it saw in how long",
             "wait until a trial is complete; commands report images=…",
         )
-    kind = "strong" if trials.batch_name == GLOBAL_BATCH_SIZE else "weak"
-    return ScalingTable(trials, kind, matched, tuple(series))
+    if choices.forecast:
+        made = _with_predictions(store, members, made, tables, choices.forecast)
+    return ScalingTable(trials, all(one.common for one in members), tuple(made), choices.accuracy)
 
 
-def _series(
-    store: Store,
-    trials: TrialTable,
-    key: Mapping[str, Any],
-    counts: Mapping[int, Sequence[TrialRow]],
-    common: set[_Setting],
-) -> ScalingSeries:
+def _series(store: Store, members: Members, name: str, accuracy: float | None) -> ScalingSeries:
     rows: list[ScalingRow] = []
-    first: tuple[int, float] | None = None
-    for workers in sorted(counts):
-        compared = _comparable(counts[workers], common)
-        rates = [rate for row in compared if (rate := throughput(row)) is not None]
-        shared = bool(rates) and any(row.oversubscribed for row in compared)
-        value = statistics.median(rates) if rates else None
-        if value is not None and first is None:
-            first = (workers, value)
-        speedup = value / first[1] if value is not None and first is not None else None
-        efficiency = speedup * first[0] / workers if speedup is not None and first is not None else None
-        best = _best(counts[workers])
-        reached = None if best is None else seconds_to_threshold(store, best, trials.threshold)
-        rows.append(ScalingRow(workers, value, len(rates), speedup, efficiency, best, reached, shared))
-    return ScalingSeries(key, tuple(rows))
+    for workers in members.counts:
+        rows.append(measured_row(store, members, workers, base_of(rows), accuracy))
+    return ScalingSeries(members.key, tuple(rows), members.kind, name, members.trials.sweep)
 
 
-def throughput(row: TrialRow) -> float | None:
-    """Images a second of training of a complete trial; None where it does not say, or took no time."""
-    if row.state is not TrialState.COMPLETED or not row.images or not row.seconds or not math.isfinite(row.seconds):
-        return None
-    return row.images / row.seconds
+def base_of(rows: Sequence[ScalingRow]) -> tuple[int, float] | None:
+    """The smallest count that has a throughput, and that."""
+    return next(((row.workers, row.throughput) for row in rows if row.throughput is not None), None)
 
 
-def seconds_to_threshold(store: Store, row: TrialRow, threshold: float | None) -> float | None:
-    """Seconds of training until a trial's loss first came to the threshold; None where it did not, or there is none."""
-    if threshold is None:
-        return None
-    return next((point.seconds for point in store.attempts.points(row.trial) if point.loss <= threshold), None)
+def _names(members: Sequence[Members], tables: Sequence[TrialTable]) -> list[str]:
+    """As few words as tell the series apart: the sweep, the kind of scaling, what groups have beside workers."""
+    alike = len({table.name for table in tables}) < len(tables)
+    sweeps = {table.sweep: f"{table.name} ({table.sweep})" if alike else table.name for table in tables}
+    kinds = len({one.kind for one in members}) > 1
+    keys = len({repr(one.key) for one in members}) > 1
+    named = []
+    for one in members:
+        words = [sweeps[one.trials.sweep]] if len(tables) > 1 else []
+        words += [one.kind] if kinds else []
+        words += [group_name(one.key)] if keys and one.key else []
+        named.append(", ".join(words) or "measured")
+    return named
 
 
-def _best(rows: Sequence[TrialRow]) -> TrialRow | None:
-    qualified = [row for row in rows if row.qualified and row.area is not None]
-    return min(qualified, key=lambda row: (row.area or 0.0, row.position), default=None)
+def _with_predictions(
+    store: Store,
+    members: Sequence[Members],
+    made: Sequence[ScalingSeries],
+    tables: Sequence[TrialTable],
+    counts: Sequence[int],
+) -> list[ScalingSeries]:
+    """The series with the counts that they have not run; a rival whose times cannot be forecast has none."""
+    first, *rest = tables
+    predictions: dict[str, Predictions] = {first.sweep: Predictions(store, first.sweep, first.rate)}
+    for table in rest:
+        try:
+            predictions[table.sweep] = Predictions(store, table.sweep, table.rate)
+        except SpecError:
+            continue
+    wanted = sorted(set(counts))
+    found = [
+        replace(series, predicted=predictions[series.sweep].rows(one, base_of(series.rows), wanted))
+        if series.sweep in predictions
+        else series
+        for one, series in zip(members, made, strict=True)
+    ]
+    _check_predicted(first, found, wanted, [one for one in members if one.trials.sweep in predictions])
+    return found
 
 
-def _common(counts: Mapping[int, Sequence[TrialRow]]) -> set[_Setting]:
-    """The settings that have a throughput at every worker count."""
-    settings = [{_setting(row) for row in _clean(rows) if throughput(row) is not None} for rows in counts.values()]
-    known = [some for some in settings if some]
-    return set.intersection(*known) if known else set()
+def _check_predicted(
+    first: TrialTable, series: Sequence[ScalingSeries], wanted: Sequence[int], members: Sequence[Members]
+) -> None:
+    """Refuse counts that every series has run, and those of which nothing is known; raises FigureError."""
+    for count in wanted:
+        if all(count in one.counts for one in members):
+            raise FigureError(
+                f"sweep {first.name!r}: {count} worker{'s have' if count > 1 else ' has'} run already",
+                "forecast counts that have not run",
+            )
+        if not any(row.workers == count for one in series for row in one.predicted):
+            raise FigureError(
+                f"sweep {first.name!r}: nothing is known of {count} workers: their batch is too large or too small, or "
+                "no kind of step was taken by two worker counts",
+                "forecast other counts",
+            )
 
 
-def _comparable(rows: Sequence[TrialRow], common: set[_Setting]) -> list[TrialRow]:
-    return [row for row in _clean(rows) if not common or _setting(row) in common]
-
-
-def _clean(rows: Sequence[TrialRow]) -> list[TrialRow]:
-    """Those that shared nothing, or all where none of these has a throughput."""
-    clean = [row for row in rows if not row.oversubscribed]
-    return clean if any(throughput(row) is not None for row in clean) else list(rows)
+def _check(store: Store, tables: Sequence[TrialTable], choices: Choices) -> None:
+    sweeps = [table.sweep for table in tables]
+    for place, table in enumerate(tables):
+        if table.sweep in sweeps[:place]:
+            raise FigureError(f"sweep {table.name!r} ({table.sweep}) is in the figure already", "name it once")
+    if choices.forecast:
+        check_counts(choices.forecast)
+    accuracy = choices.accuracy
+    if accuracy is None:
+        return
+    if not 0 < accuracy <= 1:
+        raise FigureError(f"accuracy: {accuracy} is not a share of the test set", "give one above 0, up to 1")
+    if not any(store.attempts.evaluations_by_trial(table.sweep) for table in tables):
+        raise FigureError(
+            f"sweep {tables[0].name!r}: none of its trials was evaluated on the test set",
+            "set trial.evaluate_every in its spec, and run it again",
+        )
 
 
 def oversubscribed_words(table: ScalingTable) -> str:
     """The worker counts whose throughput is of oversubscribed trials, in a sentence; empty where none is."""
-    counts = sorted({row.workers for one in table.series for row in one.rows if row.oversubscribed})
+    counts = sorted({row.workers for row in table.rows if row.oversubscribed})
     return f"Oversubscribed: {', '.join(map(str, counts))} workers, whose ranks shared cores or GPUs." if counts else ""
 
 
-def _setting(row: TrialRow) -> _Setting:
-    return (row.batch_size, row.learning_rate, *(repr(value) for value in row.others.values()))
+_MEASURED = (
+    "images_per_second",
+    "trials",
+    "speedup",
+    "efficiency",
+    "best_trial",
+    "seconds_to_threshold",
+    "seconds",
+    "dollars",
+    "seconds_to_accuracy",
+    "oversubscribed",
+    "predicted",
+    "scaling",
+    "sweep",
+)
 
 
 def scaling_csv(table: ScalingTable) -> str:
@@ -171,9 +201,15 @@ def scaling_csv(table: ScalingTable) -> str:
             row.efficiency,
             row.best.trial if row.best else None,
             row.to_threshold,
+            row.seconds,
+            row.dollars,
+            row.to_accuracy,
+            row.oversubscribed,
+            row.predicted,
+            series.kind,
+            series.sweep,
         ]
         for series in table.series
-        for row in series.rows
+        for row in series.all_rows
     )
-    measured = ["images_per_second", "trials", "speedup", "efficiency", "best_trial", "seconds_to_threshold"]
-    return csv_text([*names, "workers", *measured], lines)
+    return csv_text([*(f".{name}" if name in _MEASURED else name for name in names), "workers", *_MEASURED], lines)

@@ -3,6 +3,7 @@
 from dashboards.figures.tables.ranked import outcome, trial_table
 from dashboards.figures.tables.trials import (
     BATCH_SIZE,
+    EPOCHS,
     GLOBAL_BATCH_SIZE,
     LEARNING_RATE,
     MAXIMUM_GROUPS,
@@ -17,6 +18,7 @@ from dashboards.figures.tables.trials import (
 
 __all__ = [
     "BATCH_SIZE",
+    "EPOCHS",
     "GLOBAL_BATCH_SIZE",
     "LEARNING_RATE",
     "MAXIMUM_GROUPS",

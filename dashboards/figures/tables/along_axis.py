@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, TypeAlias
 
 from dashboards.figures.tables.csv_text import csv_text, group_names
 from dashboards.figures.tables.trials import (
     BATCH_SIZE,
+    EPOCHS,
     LEARNING_RATE,
     WORKERS,
     Outcome,
@@ -16,10 +17,14 @@ from dashboards.figures.tables.trials import (
     TrialRow,
     TrialTable,
 )
+from engine.config import SAMPLES, TrainingConfig
+from sweeper.errors import FigureError
 from sweeper.ranking.cost import dollars_per_second
 from sweeper.ranking.curve import LossPoint
 from sweeper.spec import DOLLARS
 from sweeper.store import EvaluationRecord, Store, TrialRecord
+
+Position: TypeAlias = Callable[[LossPoint | EvaluationRecord], float | None]
 
 
 class AlongAxis(Protocol):
@@ -35,16 +40,41 @@ class AlongAxis(Protocol):
 
     @property
     def positions(self) -> Sequence[float]:
-        """Where the values stand: seconds, images, steps or dollars."""
+        """Where the values stand: seconds, images, epochs, steps or dollars."""
 
 
-def position(at: LossPoint | EvaluationRecord, trial: TrialRow | TrialRecord, table: TrialTable) -> float | None:
-    """Seconds, images, steps or dollars, as the table's axis asks for; None where the trial does not say."""
-    if table.over in ("seconds", DOLLARS) and math.isnan(at.seconds):  # an imported log without times
-        return None
-    if table.over == DOLLARS and table.rate is not None:
-        return at.seconds * dollars_per_second({WORKERS: trial.workers}, table.rate)
-    return {"seconds": at.seconds, "images": at.images, "steps": at.step}[table.over]
+def position_of(store: Store, trial: TrialRow | TrialRecord, table: TrialTable) -> Position:
+    """Where a trial's points and evaluations stand along the table's axis; None for those that do not say.
+
+    In seconds, images, epochs, steps or dollars.
+
+    Raises:
+        FigureError: along epochs, the size of the trial's data set is not known.
+        StoreError: the store cannot be read.
+    """
+    if table.along == EPOCHS:
+        epoch = _images_per_epoch(store, trial, table)
+        return lambda at: None if at.images is None else at.images / epoch
+    if table.along in ("seconds", DOLLARS):
+        scale = 1.0
+        if table.along == DOLLARS and table.rate is not None:
+            scale = dollars_per_second({WORKERS: trial.workers}, table.rate)
+        return lambda at: None if math.isnan(at.seconds) else at.seconds * scale  # an imported log without times
+    return lambda at: {"images": at.images, "steps": at.step}[table.along]
+
+
+def _images_per_epoch(store: Store, trial: TrialRow | TrialRecord, table: TrialTable) -> int:
+    record = trial if isinstance(trial, TrialRecord) else store.trials.find(trial.trial)
+    config = record.planned.config if record.config else None  # an import has none
+    samples = SAMPLES.get(config.data) if isinstance(config, TrainingConfig) else None
+    if not isinstance(config, TrainingConfig) or samples is None:
+        of = f"data set {config.data}" if isinstance(config, TrainingConfig) else "data set"
+        raise FigureError(
+            f"sweep {table.name!r}: the size of its {of} is not known, so its epochs cannot be counted",
+            "draw it over images",
+            "--over images",
+        )
+    return config.images_per_epoch(samples)
 
 
 def chosen_rows(store: Store, trials: TrialTable, chosen: Sequence[str]) -> list[tuple[TrialGroup, TrialRow]]:
@@ -95,4 +125,4 @@ def along_csv(table: TrialTable, name: str, rows: Iterable[tuple[AlongAxis, Sequ
         for row, values in rows
         for at, value in zip(row.positions, values, strict=True)
     )
-    return csv_text([*names, "trial", table.over, name], lines)
+    return csv_text([*names, "trial", table.along, name], lines)

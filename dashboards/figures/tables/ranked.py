@@ -8,6 +8,7 @@ from typing import Any
 
 from dashboards.figures.tables.trials import (
     BATCH_SIZE,
+    EPOCHS,
     GLOBAL_BATCH_SIZE,
     LEARNING_RATE,
     WORKERS,
@@ -38,15 +39,16 @@ def trial_table(
 ) -> TrialTable:
     """The trials of a sweep, with areas over an axis; axis, threshold and `rate` are the sweep's own unless given.
 
-    With repeats its settings. Areas over seconds of `oversubscribed` trials only where asked for. Where no curve has an
-    area over this axis, the table says why. Reads no loss points.
+    With repeats its settings. Areas over seconds of `oversubscribed` trials only where asked for. Along epochs areas
+    are over images, which gives the same order. Where no curve has an area over this axis, the table says why. Reads
+    no loss points.
 
     Raises:
         FigureError: the sweep has no trials.
         SpecError: areas over dollars without a rate.
         StoreError: the store cannot be read.
     """
-    axis = over or sweep.over
+    axis, other = ("images", EPOCHS) if over == EPOCHS else (over or sweep.over, None)
     limit = sweep.threshold if threshold is None else threshold
     rate = rate_for(sweep, axis, rate)
     found = candidates_over(store, sweep, axis, rate, oversubscribed=oversubscribed)
@@ -57,7 +59,7 @@ def trial_table(
     batch_name = _batch_name(trials)
     others = _varied(trials, sweep.group_by)
     groups = [_group(group, batch_name, others) for group in best_per_group(trials, limit, sweep.group_by)]
-    return TrialTable(sweep.id, sweep.name, axis, limit, batch_name, tuple(groups), rate, lacks)
+    return TrialTable(sweep.id, sweep.name, axis, limit, batch_name, tuple(groups), rate, lacks, other)
 
 
 def _group(group: Group, batch_name: str, others: Sequence[str]) -> TrialGroup:
@@ -110,18 +112,24 @@ def _rows(
         images,
         shared,
         chance,
+        list(map(_is_global, parameters)),
     )
     return list(map(tuple.__new__, repeat(TrialRow), zip(*columns, strict=False)))  # as `_make`, in a third of the time
 
 
 def _batch_name(trials: Iterable[Candidate]) -> str:
     """The global size as soon as one trial is given so: that one follows from the other, always in whole images."""
-    return GLOBAL_BATCH_SIZE if any(GLOBAL_BATCH_SIZE in trial.parameters for trial in trials) else BATCH_SIZE
+    return GLOBAL_BATCH_SIZE if any(_is_global(trial.parameters) for trial in trials) else BATCH_SIZE
+
+
+def _is_global(parameters: Mapping[str, Any]) -> bool:
+    """Whether the batch was given for all workers together."""
+    return parameters.get(GLOBAL_BATCH_SIZE) is not None
 
 
 def _batch(parameters: Mapping[str, Any], batch_name: str) -> Any:
     value = parameters.get(batch_name)
-    if value is None and batch_name == GLOBAL_BATCH_SIZE and BATCH_SIZE in parameters:
+    if value is None and batch_name == GLOBAL_BATCH_SIZE and parameters.get(BATCH_SIZE) is not None:
         return parameters[WORKERS] * parameters[BATCH_SIZE]
     return value
 

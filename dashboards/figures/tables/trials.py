@@ -16,6 +16,7 @@ WORKERS = "workers"
 BATCH_SIZE = "batch_size"
 GLOBAL_BATCH_SIZE = "global_batch_size"
 LEARNING_RATE = "learning_rate"
+EPOCHS = "epochs"  # an axis along which figures may run; areas are over images then
 MAXIMUM_GROUPS = 64  # more panels, or lines, than a picture can hold
 
 
@@ -60,6 +61,7 @@ class TrialRow(NamedTuple):
     images: int | None = None  # seen in its seconds
     oversubscribed: bool = False  # its ranks shared cores or GPUs: its seconds are not those of others
     at_chance: bool = False  # it never learnt
+    global_batch: bool = False  # its batch was given for all workers together
 
     @property
     def area_is_bound(self) -> bool:
@@ -108,7 +110,8 @@ class TrialTable:
 
     `batch_name` is batch_size (images per worker and step) or global_batch_size (of all workers together), `rate` what
     a worker costs by the hour, in dollars, None where nobody says. Where there are curves and none has an area over
-    this axis, `lacks` says so: the problem and the remedy.
+    this axis, `lacks` says so: the problem and the remedy. Figures of curves run `along` another axis where the reader
+    asked for it: along epochs, areas being over images.
     """
 
     sweep: str
@@ -119,6 +122,12 @@ class TrialTable:
     groups: tuple[TrialGroup, ...]
     rate: float | None = None
     lacks: tuple[str, str] | None = None
+    other_axis: str | None = None
+
+    @property
+    def along(self) -> str:
+        """The axis along which figures of curves run."""
+        return self.other_axis or self.over
 
     @property
     def repeats(self) -> int:

@@ -10,7 +10,13 @@ from dashboards.figures.words.numbers import measure, setting
 from sweeper.plan.trial import TrialState
 
 _UNITS = {"seconds": "s", "images": "images", "steps": "steps", "dollars": "$"}
-_AXES = {"seconds": "training time, s", "images": "images seen", "steps": "steps", "dollars": "training cost, $"}
+_AXES = {
+    "seconds": "training time, s",
+    "images": "images seen",
+    "epochs": "epochs",
+    "steps": "steps",
+    "dollars": "training cost, $",
+}
 
 
 def group_name(key: Mapping[str, Any]) -> str:

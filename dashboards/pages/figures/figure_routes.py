@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
@@ -10,7 +11,7 @@ from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
-from dashboards.figures import FIGURES, Figure, Source
+from dashboards.figures import FIGURES, Choices, Figure, Source
 from dashboards.pages.figures.downloads import Extension, drawn_or_why_not, table_or_file
 from dashboards.pages.kept_tables import Tables
 from dashboards.pages.view import View, view_of
@@ -47,19 +48,24 @@ def routes(store: Store, tables: Tables) -> APIRouter:
 
 
 def _json(store: Store, tables: Tables, sweep: SweepRecord, figure: Figure[Any], view: View) -> bytes:
-    """A figure for the page's script; one of loss points is made anew each time, since points come meanwhile."""
+    """A figure for the page's script; one of loss points is made anew each time, since points come meanwhile,
+    and so is one of further choices."""
 
     def made() -> bytes:
         return to_json(drawn_or_why_not(lambda: figure.plotly(_source(store, tables, sweep, view))))
 
-    return made() if figure.of_chosen else tables.drawn(sweep, figure.name, view, made)
+    kept = not figure.of_chosen and view.choices == Choices()
+    return tables.drawn(sweep, figure.name, view, made) if kept else made()
 
 
 def _source(store: Store, tables: Tables, sweep: SweepRecord, view: View) -> Source:
     def doubtful() -> frozenset[str]:
         return _doubtful(tables.best(sweep, view))
 
-    return Source(store, tables.trials(sweep, view), chosen=view.trials, doubtful=doubtful)
+    trials = tables.trials(sweep, view)
+    alike = replace(view, over=trials.over, threshold=trials.threshold)
+    others = tuple(tables.trials(store.sweeps.find(other), alike) for other in view.choices.with_sweeps)
+    return Source(store, trials, chosen=view.trials, doubtful=doubtful, choices=view.choices, others=others)
 
 
 def _doubtful(answer: Mapping[str, Any]) -> frozenset[str]:

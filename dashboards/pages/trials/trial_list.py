@@ -87,7 +87,7 @@ def _fits(parameters: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
 
 
 def _value(parameters: Mapping[str, Any], name: str) -> Any:
-    if name == "global_batch_size" and name not in parameters and "batch_size" in parameters:
+    if name == "global_batch_size" and parameters.get(name) is None and parameters.get("batch_size") is not None:
         return parameters["batch_size"] * parameters[WORKERS]
     return parameters.get(name)
 

@@ -16,6 +16,7 @@ from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.service import Policy
 from sweeper.store import Printed, Store, SweepRecord, TrialRecord
 from tests.dashboards.client import client_of
+from tests.dashboards.figures.scaling.measuring import trained
 from tests.dashboards.sweeps import Result, curve, diverging, evaluated, run, submit
 
 NAME = '实验 #1/日本 "x" <b>'
@@ -192,3 +193,24 @@ def test_phases_are_told_in_all_and_by_step(client: TestClient, store: Store) ->
     assert second["phases_per_step"] == {"compute": 0.5, "update": 0.25}
     assert first["phases_per_step"] == {}, "steps are kept of the latest attempt alone"
     assert "2.0 s, 500.00 ms a step" in client.get(f"/trials/{trial.id}").text
+
+
+@pytest.mark.parametrize("model", ["alexnet-cifar", "resnet-20"])
+def test_a_forecast_is_the_same(client: TestClient, store: Store, told: Any, model: str) -> None:
+    trained(store, {"batch_size": [32, 64], "workers": [1, 2, 4]}, name="x", trial={"model": model})
+    answer = client.get("/api/v1/sweeps/x/forecast?workers=8&workers=2&dollars_per_worker_hour=2&top=1")
+    asked = ("forecast", "x", "--workers", "8,2", "--dollars-per-worker-hour", "2", "--top", "1")
+    assert answer.json() == told(*asked)
+    assert (answer.json()["note"] is None) == (model == "alexnet-cifar")
+
+
+def test_a_forecast_that_cannot_be_is_a_clear_error(client: TestClient, store: Store) -> None:
+    trained(store, {"workers": [1, 2]}, name="x", trial={"model": "resnet-20"})
+    for query, words in (
+        ("workers=4&threshold=1", "threshold: 1.0 needs losses"),
+        ("workers=0", "greater than or equal to 1"),
+        ("top=1", "workers"),
+    ):
+        answer = client.get(f"/api/v1/sweeps/x/forecast?{query}")
+        assert answer.status_code in (400, 422)
+        assert words in answer.json()["error"]["message"]

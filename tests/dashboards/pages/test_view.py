@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dashboards.figures import Choices
 from dashboards.pages.sweeps.leaders import leaders_of
 from dashboards.pages.view import View, view_of
 from dashboards.responses.paging import Paging
@@ -19,12 +20,28 @@ FINITE = st.none() | st.floats(allow_nan=False, allow_infinity=False)
 IDS = st.lists(st.text("0123456789abcdef-", min_size=1, max_size=12), max_size=5, unique=True).map(tuple)
 
 
-@given(FINITE, st.sampled_from([None, "images", "dollars"]), FINITE, st.booleans(), st.text(max_size=9), IDS)
+CHOICES = st.builds(
+    Choices,
+    st.booleans(),
+    st.none() | st.floats(0.01, 1),
+    st.lists(st.integers(1, 1000), max_size=3).map(tuple),
+    st.lists(st.text(min_size=1, max_size=9), max_size=3).map(tuple),
+)
+
+
+@given(FINITE, st.sampled_from([None, "images", "dollars"]), FINITE, st.booleans(), st.text(max_size=9), IDS, CHOICES)
 def test_an_address_gives_the_same_view(
-    threshold: float | None, over: str | None, rate: float | None, shared: bool, section: str, trials: tuple[str, ...]
+    threshold: float | None,
+    over: str | None,
+    rate: float | None,
+    shared: bool,
+    section: str,
+    trials: tuple[str, ...],
+    choices: Choices,
 ) -> None:
-    view = View(threshold, over, rate, shared, section.strip(), trials)
-    query = {name: values[0] for name, values in parse_qs(view.query().removeprefix("?")).items()}
+    view = View(threshold, over, rate, shared, section.strip(), trials, choices)
+    several = parse_qs(view.query().removeprefix("?"), keep_blank_values=True)
+    query = {name: values[0] for name, values in several.items()}
     found = view_of(
         float(query["threshold"]) if "threshold" in query else None,
         query.get("over"),  # type: ignore[arg-type]
@@ -32,6 +49,10 @@ def test_an_address_gives_the_same_view(
         query.get("oversubscribed") == "true",
         query.get("section", ""),
         query.get("trials", ""),
+        query.get("error") == "true",
+        float(query["accuracy"]) if "accuracy" in query else None,
+        [int(count) for count in several.get("forecast", ())],
+        several.get("with"),
     )
     assert found == view
 

@@ -14,7 +14,7 @@ from torch import nn
 
 from cuda_ext import FusedLinear, artifact
 from cuda_ext.load import load_operators
-from engine.config import MODELS, TrainingConfig
+from engine.config import BATCH_NORMALISED, MODELS, TrainingConfig
 from engine.data import DataSet, load
 from engine.factories import FactoryError
 from engine.models import UNIFORM_BOUND, AlexNetCifar, ModelError, Neuron, Task, build, correct, make_network
@@ -289,3 +289,10 @@ def test_a_trial_on_a_gpu_needs_the_operators_with_cuda_kernels(monkeypatch: pyt
         artifact, "read_note", lambda *_: replace(note, cuda=True, sources=artifact.source_digest(True))
     )
     check_operators(cuda=True)
+
+
+@pytest.mark.parametrize("name", [name for name, pictures in MODELS.items() if pictures])
+def test_the_models_with_batch_normalisation_are_those_that_are_listed(name: str) -> None:
+    with torch.device("meta"):
+        network = make_network(name, (3, 32, 32), 10)
+    assert any(isinstance(part, nn.BatchNorm2d) for part in network.modules()) == (name in BATCH_NORMALISED)

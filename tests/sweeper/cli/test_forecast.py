@@ -73,7 +73,7 @@ def ended(store: Store, written: dict[str, Any], oversubscribed: bool = False) -
     ("written", "words"),
     [
         ({"trial": {"exchange": {"average": "weights"}}}, "exchange.average is weights; use gradients"),
-        ({"trial": {"model": "resnet-20"}}, "model resnet-20 may learn otherwise"),
+        ({"trial": {"model": "resnet-20", "exchange": {"average": "weights"}}}, "exchange.average is weights"),
         ({"trial": {"command": ["python", "x.py"]}}, "trial is a command; use the engine's own training"),
         ({"space": {"workers": [2]}}, "has completed trials only of 2 workers"),
     ],
@@ -116,3 +116,90 @@ def test_other_bad_numbers_are_refused(forecast: Any, store: Store) -> None:
     assert "over: dollars needs a rate" in err
     assert err.rstrip().endswith("or give a rate (--dollars-per-worker-hour)")
     assert forecast("y", "--workers", "4")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ("resnet-20", "batch statistics change with the batch per worker"),
+        ("vgg11", "batch statistics change with the batch per worker"),
+        ("googlenet", "batch statistics change with the batch per worker"),
+        ("vgg11-plain", "each worker drops out other parts of its layers"),
+        ("mine:network", "nobody knows how it learns from shares of a batch"),
+    ],
+)
+def test_models_whose_losses_do_not_follow_have_times_and_costs(
+    forecast: Any, store: Store, model: str, why: str
+) -> None:
+    space = {"workers": [1, 2], "batch_size": [16, 32], "learning_rate": [0.1, 0.2]}
+    ended(store, {"name": "x", "trial": {"model": model, "images": 6400}, "space": space})
+    code, out, err = forecast("x", "--workers", "4,2", "--dollars-per-hour", "2", "--json")
+    answer = json.loads(out)
+    assert (code, err, answer["losses_follow"], answer["over"], answer["threshold"]) == (0, "", False, None, None)
+    assert answer["note"] == f"Times and costs only: the losses of {model} do not follow ({why})."
+    four, two = answer["workers"]
+    assert (four["best"], four["measured"], two["measured"], four["settings"]) == ([], False, True, 2)
+    for one in four["times"]:
+        assert one["parameters"].keys() == {"workers", "batch_size"}
+        assert one["seconds_interval"][0] <= one["seconds"] <= one["seconds_interval"][1]
+        assert one["steps"] == 6400 / 4 / one["parameters"]["batch_size"]
+        assert one["seconds_per_step"] * one["steps"] == pytest.approx(one["seconds"])
+        assert one["images_per_second"] == pytest.approx(6400 / one["seconds"])
+        assert one["dollars"] == pytest.approx(one["seconds"] * 4 * 2 / 3600)
+        assert one["step"] == "predicted"
+    assert [(one["step"], one["seconds_per_step"]) for one in two["times"]] == [("measured", pytest.approx(0.2))] * 2
+    out = forecast("x", "--workers", "4,2")[1]
+    assert answer["note"] in out.splitlines()
+    assert "predicted seconds" in out
+    assert "predicted area" not in out
+
+
+def test_what_goes_with_losses_is_refused_for_models_without(forecast: Any, store: Store) -> None:
+    ended(store, {"name": "x", "trial": {"model": "resnet-20"}, "space": {"workers": [1, 2]}})
+    for option, value in (("--threshold", "1.5"), ("--over", "images")):
+        code, out, err = forecast("x", "--workers", "4", option, value)
+        assert (code, out, len(err.splitlines())) == (1, "", 1)
+        assert err.startswith(f"error: {option[2:]}: {value} needs losses, and the losses of resnet-20 do not follow (")
+        assert err.endswith(f"; leave it out ({option})\n")
+
+
+def test_a_sweep_of_both_kinds_of_models_has_both(forecast: Any, store: Store) -> None:
+    space = {"workers": [1, 2], "batch_size": [16, 32, 64, 128], "model": ["alexnet-cifar", "resnet-20"]}
+    ended(store, {"name": "x", "space": space})
+    answer = json.loads(forecast("x", "--workers", "4", "--threshold", "2", "--json")[1])
+    (four,) = answer["workers"]
+    assert answer["losses_follow"] is True
+    assert "the losses of resnet-20 do not follow" in answer["note"]
+    assert {one["parameters"]["model"] for one in four["best"]} == {"alexnet-cifar"}
+    assert {one["parameters"]["model"] for one in four["times"]} == {"resnet-20"}
+    out = forecast("x", "--workers", "4")[1]
+    assert "predicted area" in out
+    assert "predicted seconds" in out
+
+
+NORMALISED = """
+name: normalised
+trial: {model: resnet-20, data: digits, images: 256, points: 4}
+space: {workers: [1, 2], batch_size: [16, 32]}
+"""
+
+
+def test_steps_of_a_batch_normalised_model_are_those_that_were_measured(spec: Path) -> None:
+    spec.write_text(NORMALISED)
+    running = begin("run", str(spec), "--executor", "local", "--json")
+    _, err = running.communicate(timeout=300)
+    assert running.returncode == 0, err
+    answer = json.loads(begin("forecast", "normalised", "--workers", "1,2,4", "--json").communicate(timeout=100)[0])
+    trials = json.loads(begin("show", "normalised", "--json").communicate(timeout=100)[0])["trials"]
+    measured = {
+        (one["parameters"]["workers"], one["parameters"]["batch_size"]): one["seconds"] / one["steps"] for one in trials
+    }
+    one, two, four = answer["workers"]
+    found = {
+        (of["parameters"]["workers"], of["parameters"]["batch_size"]): of["seconds_per_step"]
+        for count in (one, two)
+        for of in count["times"]
+    }
+    assert found == pytest.approx(measured)
+    assert all(of["seconds"] > 0 and of["step"] == "predicted" for of in four["times"])
+    assert len(four["times"]) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dashboards.figures import FIGURES, Choices, Source
 from dashboards.figures.accuracy.drawing import draw_accuracy
 from dashboards.figures.accuracy.table import accuracy_table
 from dashboards.figures.curves.drawing import draw_curves
@@ -44,3 +45,17 @@ def test_a_group_looks_the_same_among_accuracies_as_among_curves(store: Store, n
         assert one.get_color() == other.get_color()
         assert one.get_marker() == other.get_marker()
         assert str(one.get_label()).startswith(str(other.get_label()))
+
+
+def test_errors_are_drawn_where_they_are_asked_for(store: Store, named: SweepRecord) -> None:
+    for trial in store.trials.of(named.id):
+        evaluated(store, trial.id, 0.25, 0.375)
+    source = Source(store, trial_table(store, named), choices=Choices(error=True))
+    figure = FIGURES["accuracy"]
+    (axes,) = figure.draw(figure.table(source)).axes
+    assert axes.get_ylabel() == "error, share of the test set wrong"
+    assert str(axes.lines[1].get_label()).endswith("; last error 0.6250")
+    assert np.asarray(axes.lines[1].get_ydata()).tolist() == [0.75, 0.625]
+    (panel,) = figure.plotly(source)["panels"]
+    assert panel["layout"]["yaxis"]["title"]["text"] == "error, share of the test set wrong"
+    assert panel["data"][1]["y"] == [0.75, 0.625]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboards.figures.accuracy.table import accuracy_table
+from dashboards.figures.accuracy.table import accuracies_csv, accuracy_table, chosen_accuracies
 from dashboards.figures.curves.table import curve_table
 from dashboards.figures.tables import trial_table
 from sweeper.errors import FigureError
@@ -64,3 +64,19 @@ def test_evaluations_of_trials_that_still_run_are_drawn_once_one_has_ended(store
         accuracy_table(store, trial_table(store, sweep))
     store.attempts.finish(trial.id, 1, TrialState.COMPLETED, summarize(curve(1.0, 1.0)))
     assert accuracy_table(store, trial_table(store, sweep)).rows[0].accuracies == (0.5,)
+
+
+def test_an_error_is_what_the_accuracy_leaves(store: Store, outcomes: SweepRecord) -> None:
+    table = trial_table(store, outcomes)
+    winner = table.groups[1].winner
+    assert winner is not None
+    evaluated(store, winner.trial, 0.25, 0.75, 1.0)
+    for found in (
+        accuracy_table(store, table, error=True),
+        chosen_accuracies(store, table, [winner.trial], error=True),
+    ):
+        (row,) = [row for row in found.rows if row.accuracies]
+        assert found.values(row) == (0.75, 0.25, 0.0)
+        header, *lines = accuracies_csv(found).splitlines()
+        assert header == "workers,trial,seconds,error"
+        assert [line.rpartition(",")[2] for line in lines] == ["0.75", "0.25", "0.0"]

@@ -20,6 +20,7 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import summarize
 from sweeper.spec import parse_spec
 from sweeper.store import Store, SweepRecord
+from tests.dashboards.figures.scaling.measuring import trained
 from tests.dashboards.pages.awkward import NAME
 from tests.dashboards.pages.conftest import application
 from tests.dashboards.sweeps import curve, diverging, evaluated, run, submit
@@ -217,3 +218,20 @@ def test_our_files_have_the_address_of_their_content(client: TestClient) -> None
     assert client.get("/static/000000000000/sweeper.css").status_code == 404
     assert client.get(asset("..%2F__init__.py")).status_code == 404
     assert client.get("/static/../../pyproject.toml").status_code == 404
+
+
+def test_addresses_take_what_figures_may_be_asked(client: TestClient, store: Store) -> None:
+    mine = trained(store, {"batch_size": [64], "workers": [1, 2]}, accuracies=lambda _: (0.25, 0.75))
+    rival = trained(store, {"batch_size": [64], "workers": [1, 2]}, name="rival", trial={"momentum": 0.5})
+    where = f"/sweeps/{mine.id}/figures"
+    error = list(csv.DictReader(io.StringIO(client.get(f"{where}/accuracy.csv?error=true").text)))
+    assert [row["error"] for row in error] == ["0.75", "0.25"] * 2
+    asked = f"accuracy=0.5&forecast=4&forecast=8&with={rival.id}"
+    scaling = list(csv.DictReader(io.StringIO(client.get(f"{where}/scaling.csv?{asked}").text)))
+    assert [(row["sweep"], row["workers"]) for row in scaling] == [
+        (sweep, workers) for sweep in (mine.id, rival.id) for workers in ("1", "2", "4", "8")
+    ]
+    plain, full = (client.get(f"{where}/scaling.json{query}").json() for query in ("", f"?{asked}"))
+    assert (len(plain["panels"]), len(full["panels"])) == (4, 5)
+    for wrong in ("accuracy=2", "forecast=0", "forecast=x"):
+        assert client.get(f"{where}/scaling.json?{wrong}").status_code == 422
