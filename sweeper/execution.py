@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from engine.data import fetch
 from engine.factories import check_factory
 from engine.operators import check_operators, needs_operators
 from sweeper.errors import NotFoundError, RepeatedError, SpecError, StoreError
-from sweeper.gangs import Growth, make_executor
+from sweeper.gangs import EXECUTORS, Growth, make_executor
 from sweeper.gangs.launcher import find_launcher
 from sweeper.gangs.machine import local_capacity
 from sweeper.gangs.processes import kill_gangs
@@ -51,6 +52,13 @@ class Execution:
     oversubscribe: bool
     wait_for_seats: bool = False
     growth: Growth | None = None
+
+    @property
+    def options(self) -> str:
+        """What a command needs to run the trials in the same place, with a space before it; empty for the default."""
+        if self.ray_address:
+            return f" --ray-address {shlex.quote(self.ray_address)}"
+        return "" if self.executor == EXECUTORS[0] else f" --executor {self.executor}"
 
     @property
     def shares_with_others(self) -> bool:
@@ -314,7 +322,7 @@ def execute(
             left = store.sweeps.find(sweep_id)
             audience.say(
                 f"interrupted: {left.ended} of {left.total} trials ended; "
-                f"`sweeper show {sweep_id}` lists them, `sweeper resume {sweep_id}` goes on"
+                f"`sweeper show {sweep_id}` lists them, `sweeper resume {sweep_id}{execution.options}` goes on"
             )
             raise
     return store.sweeps.find(sweep_id)
@@ -351,6 +359,8 @@ def refuse_repetition(store: Store, spec: SweepSpec) -> None:
     """
     if same := latest_of(store, spec):
         left = f"`sweeper resume {same.id}` goes on with it, " if same.ended < same.total else ""
+        failed = f"`sweeper rerun --failed {same.id}` tries the failed trials again, "
+        left += failed if same.states.get(TrialState.FAILED) else ""
         raise RepeatedError(
             f"spec: sweep {same.id} of {store.name} has the same one, and {same.ended} of its {same.total} trials "
             "have ended",

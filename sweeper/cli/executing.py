@@ -74,7 +74,7 @@ def audience_of(as_json: bool) -> Audience:
     return on_console(Console(stderr=as_json))
 
 
-def conclude(store: Store, sweep: SweepRecord, as_json: bool) -> None:
+def conclude(store: Store, sweep: SweepRecord, execution: Execution, as_json: bool) -> None:
     """Print the best per group and the sweep's state; raises ClickException where trials have failed."""
     answer = best_answer(store, sweep.id)
     if as_json:
@@ -86,5 +86,5 @@ def conclude(store: Store, sweep: SweepRecord, as_json: bool) -> None:
     if failed := sweep.states.get(TrialState.FAILED, 0):
         raise click.ClickException(
             f"{failed} of {sweep.trials} trials failed; `sweeper show {sweep.id}` says why, "
-            f"`sweeper rerun --failed {sweep.id}` tries them again"
+            f"`sweeper rerun --failed {sweep.id}{execution.options}` tries them again"
         )

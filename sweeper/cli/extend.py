@@ -43,7 +43,7 @@ def extend(
         if spec is None:
             spec = spec_with(_own_spec(store.sweeps.find(sweep)), overrides)
         found = extend_sweep(store, sweep, spec, execution, audience_of(as_json), partial(click.echo, err=True))
-        conclude(store, found, as_json)
+        conclude(store, found, execution, as_json)
 
 
 def _own_spec(sweep: SweepRecord) -> dict[str, object]:

@@ -42,7 +42,7 @@ def rerun(
     with closing(open_store(store_url, create=False)) as store:
         audience = audience_of(as_json)
         done = rerun_sweep(store, sweep, execution, audience, failed=failed, oversubscribed=oversubscribed)
-        conclude(store, done.sweep, as_json)
+        conclude(store, done.sweep, execution, as_json)
     _say_what_is_kept(done)
 
 

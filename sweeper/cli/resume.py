@@ -26,4 +26,4 @@ def resume(sweep: str, execution: Execution, store_url: str, as_json: bool) -> N
     with closing(open_store(store_url, create=False)) as store:
         found = store.sweeps.find(sweep)
         found = resume_sweep(store, found.id, execution, audience_of(as_json))
-        conclude(store, found, as_json)
+        conclude(store, found, execution, as_json)

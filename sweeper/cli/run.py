@@ -43,4 +43,4 @@ def run(
     prepared = prepare_sweep(spec, execution)
     with closing(open_store(store_url)) as store:
         sweep = run_sweep(store, prepared, execution, audience_of(as_json), again=again, resume=resume)
-        conclude(store, sweep, as_json)
+        conclude(store, sweep, execution, as_json)

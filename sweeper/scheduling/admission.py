@@ -40,14 +40,15 @@ def check_shapes(shapes: Iterable[Shape], capacity: Capacity, *, oversubscribe: 
         return
     _, cpus, gpus = too_large[0]
     counts = ", ".join(str(workers) for workers, _, _ in too_large)
-    each = f"{cpus} CPU{'s' * (cpus > 1)}" + (f" and {gpus} GPU{'s' * (gpus > 1)}" if gpus else "")
+    each = _counted(cpus, "CPU") + (f" and {_counted(gpus, 'GPU')}" if gpus else "")
     most_cpus = max((host.cpus for host in capacity.hosts), default=0)
     most_gpus = max((host.gpus for host in capacity.hosts), default=0)
-    there = f"{most_cpus} CPUs" + (f" and {most_gpus} GPUs" if gpus else "")
+    there = _counted(most_cpus, "CPU") + (f" and {_counted(most_gpus, 'GPU')}" if gpus else "")
     fitting = capacity.room(too_large[0])
     spanning = capacity.scattered and not capacity.apart
-    together = f": {fitting} workers fit on {len(capacity.hosts)} hosts together" if spanning else ""
-    remedy = f"keep to at most {fitting} workers" if fitting else "ask for less per worker"
+    fit = f"{_counted(fitting, 'worker')} fit{'s' * (fitting == 1)}"
+    together = f": {fit} on {len(capacity.hosts)} hosts together" if spanning else ""
+    remedy = f"keep to at most {_counted(fitting, 'worker')}" if fitting else "ask for less per worker"
     may_share = not oversubscribe and bool(most_gpus or not gpus)
     sharing = f", or let workers share {'cores and GPUs' if gpus else 'cores'}" if may_share else ""
     raise SeatingError(
@@ -55,6 +56,10 @@ def check_shapes(shapes: Iterable[Shape], capacity: Capacity, *, oversubscribe: 
         f"{remedy}, or change resources{sharing}",
         "--oversubscribe" if may_share else "",
     )
+
+
+def _counted(number: int, name: str) -> str:
+    return f"{number} {name}{'s' * (number != 1)}"
 
 
 def seats_for(shape: Shape, capacity: Capacity, *, oversubscribe: bool = False) -> Seats:
@@ -107,10 +112,15 @@ class Admission:
     def __init__(self, capacity: Capacity, *, oversubscribe: bool = False) -> None:
         self._ledger, self._oversubscribe = SeatLedger(capacity), oversubscribe
         self._seatless: dict[str, Shape] = {}  # trials whose gangs find no seats, and what they wait for
+        self._known = [capacity]  # all that there has been, the present last
+        self._waits = False  # for hosts that are away, and has said so
 
     def resize(self, capacity: Capacity) -> None:
         """From now on there is so much: hosts of a cluster come and go."""
         self._ledger.capacity = capacity
+        if capacity != self._known[-1]:
+            self._known = [*(one for one in self._known if one != capacity), capacity]
+            self._waits = False
 
     def need(self, trial: TrialRecord | WaitingTrial) -> Seats:
         """What a trial's gang takes: what its ranks ask for, or what a host has of it where they may share."""
@@ -145,15 +155,35 @@ class Admission:
             self._ledger.hold(trial.id, self.need(trial))
 
     def check(self, waiting: Sequence[WaitingTrial], failures: LaunchFailures) -> None:
-        """See that one of the waiting trials can begin when nothing else runs.
+        """See that one of the waiting trials can begin when nothing else runs, now or once hosts are back.
 
         Raises:
-            SeatingError: no host can seat any of them.
+            SeatingError: no host can seat any of them, nor could when there were more.
             LaunchError: the gangs of those that could be seated fail again and again before they train.
         """
         capacity = self._ledger.capacity
-        left = [t for t in waiting if _can_ever_begin(shape_of(t), capacity, oversubscribe=self._oversubscribe)]
+        left = self._that_can_begin(waiting, capacity)
         if not left:
+            away = next((one for one in self._known if self._that_can_begin(waiting, one)), None)
+            if away:
+                self._wait_for(waiting, away)
+                return
             check_shapes(map(shape_of, waiting), capacity)
         if all(failures.set_aside(trial.workers) for trial in left):
             raise failures.error(left[0].workers)
+
+    def _that_can_begin(self, waiting: Sequence[WaitingTrial], capacity: Capacity) -> list[WaitingTrial]:
+        return [t for t in waiting if _can_ever_begin(shape_of(t), capacity, oversubscribe=self._oversubscribe)]
+
+    def _wait_for(self, waiting: Sequence[WaitingTrial], before: Capacity) -> None:
+        """Say once that nothing can begin until hosts are back that there were before."""
+        if self._waits:
+            return
+        self._waits = True
+        counts = ", ".join(str(workers) for workers in sorted({trial.workers for trial in waiting}))
+        logger.warning(
+            "trials of %s workers wait for hosts that are away: %d of %d CPUs are left; interrupt the sweep to give up",
+            counts,
+            self._ledger.capacity.total.cpus,
+            before.total.cpus,
+        )

@@ -17,7 +17,7 @@ from sweeper.spec import SweepSpec
 _TIME = re.compile(
     r"(?:(?P<days>\d+)-(?P<hours>\d+)(?::(?P<minutes>\d+)(?::(?P<seconds>\d+))?)?|(?P<short>\d+(:\d+){0,2}))"
 )
-_LEAST_TIME_S = 120
+_LEAST_TIME_S = 300
 
 
 @dataclass(frozen=True)

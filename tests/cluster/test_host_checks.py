@@ -110,3 +110,18 @@ def test_hosts_that_do_not_reach_each_other_are_named(
     assert why in caught.value.message
     assert "firewall" in caught.value.remedy
     executor.check_hosts([trial(1)])  # which needs no network
+
+
+@pytest.mark.long
+def test_a_host_that_does_not_answer_is_not_taken_for_one_without_sweeper(
+    executor: RayExecutor, cluster: RayHosts
+) -> None:
+    away = cluster.hosts[2]
+    away.unplug()
+    try:
+        with pytest.raises(LaunchError, match=f"host {away.address} of Ray has not answered for 60 s") as caught:
+            executor.check_hosts([trial(1)])
+        assert "network" in caught.value.remedy
+    finally:
+        away.plug_in()
+        cluster.restart(away)

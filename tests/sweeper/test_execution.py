@@ -77,3 +77,16 @@ def test_nothing_to_run_again_is_an_error_that_changes_nothing(store: Store) -> 
     with pytest.raises(NotFoundError, match="none of its trials has failed"):
         rerun_sweep(store, trials[0].sweep_id, HERE, silent(), failed=True, oversubscribed=False)
     assert store.trials.of(trials[0].sweep_id) == trials
+
+
+@pytest.mark.parametrize(
+    ("executor", "address", "options"),
+    [
+        ("ray", None, ""),
+        ("ray", "10.0.0.1:6379", " --ray-address 10.0.0.1:6379"),
+        ("local", None, " --executor local"),
+        ("slurm", None, " --executor slurm"),
+    ],
+)
+def test_a_command_that_goes_on_names_the_same_place(executor: str, address: str | None, options: str) -> None:
+    assert Execution(executor, address, finish_running=False, oversubscribe=False).options == options

@@ -100,6 +100,11 @@ def _host_actors(ray: Any, environment: Mapping[str, str]) -> Iterator[dict[str,
 def _fact(ray: Any, address: str, reference: Any) -> dict[str, str]:
     try:
         return dict(ray.get(reference, timeout=_ACTOR_S))
+    except ray.exceptions.GetTimeoutError:
+        raise LaunchError(
+            f"host {address} of Ray has not answered for {_ACTOR_S:g} s",
+            "see whether the machine and its Ray node run, and whether the network reaches it",
+        ) from None
     except ray.exceptions.RayError as error:
         reason = next(iter(str(error).strip().splitlines()[-1:]), type(error).__name__)
         raise LaunchError(

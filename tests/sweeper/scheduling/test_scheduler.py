@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -717,3 +718,37 @@ def test_a_gang_that_no_host_has_room_for_keeps_no_seats_from_others(store: Stor
     Scheduler(store, executor, Watcher(), TickingClock()).run(sweep)
     assert executor.seated == [1, 1, 1, 1, 2]
     assert store.progress.states(sweep) == {TrialState.COMPLETED: 5}
+
+
+class ShrinkingExecutor(ScriptedExecutor):
+    """Two hosts, of which one is away from the first job until the capacity has been asked for several times more."""
+
+    def __init__(self, returns: bool) -> None:
+        super().__init__(seats=2)
+        self._returns, self._asked = returns, 0
+
+    def capacity(self) -> Capacity:
+        self._asked += bool(self.started)
+        away = bool(self.started) and not (self._returns and self._asked > 5)
+        return Capacity((Seats(2),) if away else (Seats(2), Seats(2)))
+
+
+def test_trials_wait_for_a_host_that_is_away(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    spec = parse_spec({"name": "away", "space": {"workers": [1, 4]}})
+    sweep = store.sweeps.add(spec, plan(spec))
+    Scheduler(store, ShrinkingExecutor(returns=True), Watcher(), TickingClock()).run(sweep)
+    assert store.progress.states(sweep) == {TrialState.COMPLETED: 2}
+    told = [one.getMessage() for one in caplog.records if "wait for hosts" in one.getMessage()]
+    assert told == [
+        "trials of 4 workers wait for hosts that are away: 2 of 4 CPUs are left; interrupt the sweep to give up"
+    ]
+
+
+def test_an_interrupt_ends_the_wait_for_a_host(store: Store) -> None:
+    spec = parse_spec({"name": "away", "space": {"workers": [1, 4]}})
+    sweep = store.sweeps.add(spec, plan(spec))
+    executor = ShrinkingExecutor(returns=False)
+    asked = count()
+    with pytest.raises(KeyboardInterrupt):
+        Scheduler(store, executor, Watcher(), TickingClock(), interrupts=lambda: int(next(asked) > 300)).run(sweep)
+    assert store.progress.states(sweep) == {TrialState.COMPLETED: 1, TrialState.PENDING: 1}

@@ -277,7 +277,8 @@ def test_a_model_that_cannot_learn_the_data_is_refused_with_what_it_can() -> Non
 
 
 def test_a_group_of_fields_is_swept_by_its_members() -> None:
-    members = "exchange.method or exchange.average or exchange.every or exchange.start or exchange.overlap"
+    fields = ("method", "average", "every", "start", "overlap", "algorithm")
+    members = " or ".join(f"exchange.{name}" for name in fields)
     told = f"space.exchange: is a group of fields; write {members}"
     assert faults(written({"exchange": ["gradients"]})) == [told]
 
