@@ -9,12 +9,14 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 _CLONE_NEWNET = 0x40000000  # of setns(2)
 _NAMESPACES = Path("/run/netns")
 _RESOLVER = Path("/etc/resolv.conf")
 OWN_FOLDER = "own"  # beside the hosts' folders
+_numbers = count()  # of this process's networks: one may be up while another is made
 
 
 def why_no_network() -> str:
@@ -115,15 +117,15 @@ class Host:
 
 
 @contextmanager
-def network(count: int, folder: Path) -> Iterator[list[Host]]:
+def network(hosts: int, folder: Path) -> Iterator[list[Host]]:
     """So many hosts at a switch, each with a folder of its own below `folder`; gone in the end."""
-    mark = f"sw{os.getpid()}"
+    mark = f"sw{os.getpid()}-{next(_numbers)}"
     switch = f"{mark}-switch"
     with ExitStack() as undo:
         _add_namespace(switch, undo)
         _ip("-n", switch, "link", "add", "bridge", "type", "bridge")
         _ip("-n", switch, "link", "set", "bridge", "up")
-        yield [_add_host(number, mark, switch, folder, undo) for number in range(1, count + 1)]
+        yield [_add_host(number, mark, switch, folder, undo) for number in range(1, hosts + 1)]
 
 
 def _add_host(number: int, mark: str, switch: str, folder: Path, undo: ExitStack) -> Host:
