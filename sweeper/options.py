@@ -101,7 +101,7 @@ def worker_counts(_ctx: click.Context, _option: click.Parameter, values: tuple[s
         count = int(word) if word.isascii() and word.isdecimal() and len(word) <= len(str(MOST_WORKERS)) else 0
         if not 1 <= count <= MOST_WORKERS:
             raise click.BadParameter(
-                f"{word!r} is no worker count; give whole numbers from 1 to {MOST_WORKERS}, such as 16,32"
+                f"{word!r} is not a worker count; give whole numbers from 1 to {MOST_WORKERS}, for example 16,32"
             )
         counts.append(count)
     return counts

@@ -514,7 +514,7 @@ def _kinds_in(annotation: Any) -> list[Any]:
 
 def _worker_count(value: Scalar) -> int:
     if isinstance(value, bool | str | None) or value != int(value) or value < 1:
-        raise ValueError(f"space.{WORKERS}: {value!r} is no worker count; give a whole number of at least 1")
+        raise ValueError(f"space.{WORKERS}: {value!r} is not a worker count; give a whole number of at least 1")
     return int(value)
 
 
@@ -575,7 +575,7 @@ def _checked(
     except ValidationError as error:
         return (), describe_faults(error, TrainingConfig, prefix="space", only=place, value=value)
     except (ValueError, OverflowError):
-        return (), [f"space.{place}: {value!r} is no worker count; give a whole number of at least 1"]
+        return (), [f"space.{place}: {value!r} is not a worker count; give a whole number of at least 1"]
 
 
 def _unlike(values: Sequence[Scalar]) -> list[Scalar]:

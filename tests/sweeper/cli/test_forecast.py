@@ -102,7 +102,7 @@ def test_what_is_no_worker_count_is_refused(forecast: Any, store: Store, given: 
     ended(store, {"name": "x", "space": {"workers": [1, 2]}})
     code, _, err = forecast("x", "--workers", given)
     assert code == 2
-    assert "is no worker count; give whole numbers from 1 to" in err
+    assert "is not a worker count; give whole numbers from 1 to" in err
 
 
 def test_other_bad_numbers_are_refused(forecast: Any, store: Store) -> None:

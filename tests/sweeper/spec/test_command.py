@@ -159,7 +159,7 @@ def test_the_store_gives_back_what_it_got() -> None:
         (TRIAL, {"workers": [1]}, {}, "trial.command: {rate} stands for nothing; add space.rate or trial.values.rate"),
         (TRIAL, {"rate": [1, 1]}, {}, "space.rate: '1' is given 2 times; keep one of them"),
         (TRIAL, {"rate": []}, {}, "space.rate: is empty"),
-        (TRIAL, {"rate": [1], "workers": [0]}, {}, "space.workers: 0 is no worker count"),
+        (TRIAL, {"rate": [1], "workers": [0]}, {}, "space.workers: 0 is not a worker count"),
         (TRIAL, {"rate": [1]}, {"repeats": 2}, "repeats: 2 needs seeds; write {seed} where one goes in trial.command"),
         ({"command": []}, {"workers": [1]}, {}, "trial.command"),
         (TRIAL, {"a-b": [1], "rate": [1]}, {}, "space.a-b: cannot stand in braces; take letters, digits and _"),

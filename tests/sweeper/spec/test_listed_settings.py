@@ -77,8 +77,8 @@ def test_true_and_1_are_two_settings() -> None:
         ({"points": [{"workers": [1, 2]}]}, "space.points[0].workers: [1, 2] is not a single value"),
         ({"points": [{}]}, "space.points: a setting is empty"),
         ({"points": [{"workers": 2, "bach": 1}]}, "space.points[0].bach: unknown key"),
-        ({"points": [{"workers": 1}, {"workers": 0}]}, "space.points[1].workers: 0 is no worker count"),
-        ({"points": [{"workers": None}]}, "space.points[0].workers: None is no worker count"),
+        ({"points": [{"workers": 1}, {"workers": 0}]}, "space.points[1].workers: 0 is not a worker count"),
+        ({"points": [{"workers": None}]}, "space.points[0].workers: None is not a worker count"),
         (
             {"points": [{"momentum": 0.5}, {"momentum": 0}, {"momentum": 2}]},
             "space.points[2].momentum: 2 must be less than 1",

@@ -227,7 +227,7 @@ def test_a_truth_value_is_no_number(value: bool) -> None:
 @pytest.mark.parametrize("value", [0, -1, 1.5, "two", True, math.inf, math.nan])
 def test_worker_counts_are_whole_numbers_from_one(value: Any) -> None:
     assert faults(written({"workers": [value]})) == [
-        f"space.workers: {value!r} is no worker count; give a whole number of at least 1"
+        f"space.workers: {value!r} is not a worker count; give a whole number of at least 1"
     ]
 
 
