@@ -20,10 +20,8 @@ from engine.phases import WAIT, Phases
 from engine.place import address
 
 _VARIABLE = "NCCL_ALGO"
-_BY_FUNCTION = (
-    2,
-    24,
-)  # since then the variable is for one function or for all; before, what a function lacks was a ring
+# Since this version the variable is for one function or for all; before, what a function lacks was a ring.
+_BY_FUNCTION = (2, 24)
 _joined_by: list[Algorithm] = ["auto"]  # this process's group
 
 

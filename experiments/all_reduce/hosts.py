@@ -15,11 +15,9 @@ from typing import Any
 
 from sweeper.gangs.hosts import read_commands
 from sweeper.gangs.launcher import Launcher, find_launcher
-from tests.cluster.network import Host, network
+from tests.cluster.network import BY_NETWORK, Host, network
 
 CABLE_MBIT = 1000.0
-# Ranks see that hosts share a kernel, and would talk by its memory.
-_BY_NETWORK = {"UCX_TLS": "tcp,self"}
 
 
 @contextmanager
@@ -62,4 +60,4 @@ def told_over(hosts: Sequence[Host], ranks: int, module: str, arguments: Sequenc
 
 def _environment(launcher: Launcher, host: Host, *, crowded: bool) -> dict[str, str]:
     own = {"UCX_NET_DEVICES": host.interface, "PYTHONPATH": os.getcwd()}
-    return {**launcher.environment(os.environ, 1, crowded=crowded), **_BY_NETWORK, **own}
+    return {**launcher.environment(os.environ, 1, crowded=crowded), **BY_NETWORK, **own}

@@ -17,8 +17,24 @@ from sweeper.spec import DOLLARS
 BEST = 10  # settings by which a forecast is judged
 
 
+class _Errors:
+    """Relative errors of a forecast."""
+
+    errors: tuple[float, ...]
+
+    @property
+    def median_error(self) -> float | None:
+        """The median of the errors' sizes."""
+        return median(map(abs, self.errors)) if self.errors else None
+
+    @property
+    def worst_error(self) -> float | None:
+        """The largest of the errors' sizes."""
+        return max(map(abs, self.errors), default=None)
+
+
 @dataclass(frozen=True)
-class CountCheck:
+class CountCheck(_Errors):
     """A worker count as forecast from other counts, beside what it came to, for its best settings.
 
     `errors` are relative, (predicted - true) / true, of the areas of the truly best settings, best first; `unpredicted`
@@ -34,16 +50,6 @@ class CountCheck:
     unpredicted: int
     chosen_errors: tuple[float, ...]
     regret: float | None
-
-    @property
-    def median_error(self) -> float | None:
-        """The median of the errors' sizes."""
-        return median(map(abs, self.errors)) if self.errors else None
-
-    @property
-    def worst_error(self) -> float | None:
-        """The largest of the errors' sizes."""
-        return max(map(abs, self.errors), default=None)
 
 
 class _Truth(NamedTuple):
@@ -69,7 +75,7 @@ def leave_one_count_out(
 
 
 @dataclass(frozen=True)
-class TimeCheck:
+class TimeCheck(_Errors):
     """The steps of a worker count as forecast from other counts; `errors` are relative, (predicted - true) / true.
 
     There is one for each kind of step and images per worker; `unpredicted` counts those of which nothing could be said.
@@ -79,16 +85,6 @@ class TimeCheck:
     others: tuple[int, ...]
     errors: tuple[float, ...]
     unpredicted: int
-
-    @property
-    def median_error(self) -> float | None:
-        """The median of the errors' sizes."""
-        return median(map(abs, self.errors)) if self.errors else None
-
-    @property
-    def worst_error(self) -> float | None:
-        """The largest of the errors' sizes."""
-        return max(map(abs, self.errors), default=None)
 
 
 def time_errors(runs: Sequence[Run]) -> list[TimeCheck]:

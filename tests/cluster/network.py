@@ -16,6 +16,7 @@ _CLONE_NEWNET = 0x40000000  # of setns(2)
 _NAMESPACES = Path("/run/netns")
 _RESOLVER = Path("/etc/resolv.conf")
 OWN_FOLDER = "own"  # beside the hosts' folders
+BY_NETWORK = {"UCX_TLS": "tcp,self"}  # MPICH sees that hosts share a kernel, and would talk by its memory
 _numbers = count()  # of this process's networks: one may be up while another is made
 
 

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from sweeper.gangs.seat_locks import VARIABLE as SEATS_VARIABLE
-from tests.cluster.network import Host, network
+from tests.cluster.network import BY_NETWORK, Host, network
 from tests.processes import eventually, processes_with
 
 TAG = "SWEEPER_TEST_CLUSTER"  # inherited by all that runs on a host, with the host's name
@@ -26,7 +26,6 @@ _PORT = 6379
 _STORE_BYTES = 100 * 1024 * 1024  # Ray wants as much as this
 _END_S = 20.0
 _START_S = 120
-_BY_NETWORK = {"UCX_TLS": "tcp,self"}  # MPICH sees that hosts share a kernel, and would talk by its memory
 _PATIENCE = {"RAY_raylet_start_wait_time_s": str(_START_S)}  # with a machine that other tests share
 
 
@@ -53,7 +52,7 @@ class RayHosts:
         data.mkdir(exist_ok=True)
         own = {"SWEEPER_DATA": str(data), SEATS_VARIABLE: str(seats), TAG: f"{os.getpid()} {host.name}"}
         own["XDG_CACHE_HOME"] = str(host.folder / "cache")
-        return {**os.environ, **_BY_NETWORK, **own, **self._of_ray()}
+        return {**os.environ, **BY_NETWORK, **own, **self._of_ray()}
 
     @contextmanager
     def entered(self, host: Host) -> Iterator[None]:
