@@ -43,17 +43,17 @@ def told_over(hosts: Sequence[Host], ranks: int, module: str, arguments: Sequenc
     environments = [_environment(launcher, host, crowded=crowded) for host in hosts]
     mpiexec = subprocess.Popen(command, env=environments[0], stdout=subprocess.PIPE)
     assert mpiexec.stdout
-    shares = [
-        subprocess.Popen(host.command(shlex.split(share)), env=environment, stdout=2)
-        for host, environment, share in zip(hosts, environments, read_commands(mpiexec.stdout, len(hosts)), strict=True)
-    ]
+    started = [mpiexec]
     try:
+        commands = read_commands(mpiexec.stdout, len(hosts))
+        for host, environment, share in zip(hosts, environments, commands, strict=True):
+            started.append(subprocess.Popen(host.command(shlex.split(share)), env=environment, stdout=2))
         said = mpiexec.stdout.read()
         if code := mpiexec.wait():
             raise subprocess.CalledProcessError(code, command)
         return json.loads(said)
     finally:
-        for process in (mpiexec, *shares):
+        for process in started:
             process.kill()
             process.wait()
 
