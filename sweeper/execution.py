@@ -362,7 +362,7 @@ def refuse_repetition(store: Store, spec: SweepSpec) -> None:
         failed = f"`sweeper rerun --failed {same.id}` tries the failed trials again, "
         left += failed if same.states.get(TrialState.FAILED) else ""
         raise RepeatedError(
-            f"spec: sweep {same.id} of {store.name} has the same one, and {same.ended} of its {same.total} trials "
+            f"spec: sweep {same.id} of {store.name} has this spec, and {same.ended} of its {same.total} trials "
             "have ended",
             f"{left}`sweeper best {same.id}` shows it, --again makes another",
         )

@@ -34,7 +34,7 @@ TEXTS = {page: (ROOT / "docs" / f"{page}.md").read_text() for page in PAGES}
 PARTS = ("What to know", "What goes wrong")
 # What a command may begin with besides `sweeper`.
 TOOLS = {"openssl", "chmod", "mkdir", "for", "export", "docker", "docker/ray_node.sh", "kubectl", "tr", "sudo"}
-TOOLS |= {"unplug", "kill_host", "exit"}  # of the shell of `make try-cluster`
+TOOLS |= {"unplug", "plug", "kill_host", "sleep", "wait", "exit"}  # of the shell of `make try-cluster`
 
 TOO_MANY = ["--set", "space.workers=[512]", "--set", "trial.images=100000"]
 
@@ -44,9 +44,9 @@ def blocks(page: str, kind: str) -> list[str]:
 
 
 def in_blocks(page: str) -> list[list[str]]:
-    """The words of each command of its blocks, in order, without comments."""
+    """The words of each command of its blocks, in order, without comments and the sign for the background."""
     lines = [line for block in blocks(page, "sh") for line in block.splitlines() if line.strip()]
-    return [shlex.split(line, comments=True) for line in lines]
+    return [[word for word in shlex.split(line, comments=True) if word != "&"] for line in lines]
 
 
 def in_sentences(page: str) -> list[list[str]]:
@@ -149,7 +149,7 @@ def test_the_laptops_commands_run(folder: Path, capsys: pytest.CaptureFixture[st
     assert (folder / "first.png").exists()
     assert called(["run", "first.yaml"]) == 1
     told = capsys.readouterr().err
-    assert "has the same one, and 4 of its 4 trials have ended" in told
+    assert "has this spec, and 4 of its 4 trials have ended" in told
 
 
 @pytest.mark.long

@@ -161,7 +161,7 @@ def check_data(_store_url: str) -> Iterator[Finding]:
     """Each data set: is it here, and can it be read? Nothing is fetched."""
     for name in DATA:
         if not is_here(name):
-            remedy = f"fetched on first use; or put it into a folder {name} and set {VARIABLE} to the folder above"
+            remedy = f"fetched on first use; or put its files into PATH/{name}, and set {VARIABLE} to PATH"
             yield Finding(f"data {name}", "absent", "not on this machine", remedy)
             continue
         try:

@@ -48,8 +48,8 @@ def slurm(
     """Write an sbatch file that runs a sweep on SLURM.
 
     SPEC is a YAML or JSON file. The job runs the sweep on its nodes: each MPI job is a job step, or runs on a Ray that
-    the job starts (--executor ray). It is interrupted in order before its time limit and requeued, and then goes on.
-    Submit the file from the folder that the sweep is to run in.
+    the job starts (--executor ray). Before the time limit the sweep is interrupted and the job requeued; it then goes
+    on. Submit the file from the folder that the sweep is to run in.
     """
     spec = load_spec(spec_path, overrides)
     wishes = Wishes(nodes, cpus_per_node, gpus_per_node, time, partition, account)

@@ -26,7 +26,7 @@ def test_the_pages_commands_run_there_and_nothing_is_left(tmp_path: Path) -> Non
     lines = ["hostname", "on 2 ip -br address", f"cd {tmp_path}", *lines]
     words = ["bash", "--rcfile", str(ROOT / "tests/cluster/try_cluster_shell"), "-ic", "\n".join(["set -e", *lines])]
     begin = [sys.executable, "-m", "tests.cluster", "--", *words]
-    done = subprocess.run(begin, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(begin, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     for said in ("sweeper-host-1\n", "10.77.0.2/24", "The cluster is at 10.77.0.1:6379", "[4/4]"):
         assert said in done.stdout + done.stderr

@@ -76,7 +76,7 @@ def test_resume_runs_what_is_left_and_nothing_twice(number: signal.Signals, spec
     if number == signal.SIGKILL:
         assert ("running", 1) in before
     _, err = sweeper("run", str(spec), "--executor", "local", code=1)
-    assert "has the same one, and" in err
+    assert "has this spec, and" in err
     assert "go on with it" in err or "goes on with it" in err
     sweeper("resume", "small", "--executor", "local")
     after = ends(tmp_path)
