@@ -69,6 +69,7 @@ _OF_FORECAST = (
     "step",
 )
 _OF_WINNER = ("area", "minimum_loss", "seconds", "images", "accuracy", "repeats")
+_OF_RECOMMENDED = ("expected_area", "probability", "expected_regret", "qualifies", "more_seeds")
 
 
 class SweepSource(Protocol):
@@ -111,7 +112,8 @@ class StoreSource:
         """See `SweepSource.best`."""
         by, threshold, over = choices.get("by", ()), choices.get("threshold"), choices.get("over")
         shared, rate = choices.get("oversubscribed", False), choices.get("dollars_per_worker_hour")
-        return best_answer(self._store, sweep_id, by or (), threshold, over, oversubscribed=shared, rate=rate)
+        asked = {"oversubscribed": shared, "rate": rate, "recommend": True}
+        return best_answer(self._store, sweep_id, by or (), threshold, over, **asked)
 
     def forecast(self, sweep_id: str, workers: Sequence[int], **choices: Any) -> dict[str, Any]:
         """See `SweepSource.forecast`."""
@@ -234,7 +236,9 @@ class Sweep:
         """A row for each group with its winner; one without a qualified trial has no winner, and its row stays.
 
         Columns: what makes the group, trials, qualified, best_minimum_loss, winner (the id of its trial), the winner's
-        other parameters, area, minimum_loss, seconds, images, accuracy, repeats.
+        other parameters, area, minimum_loss, seconds, images, accuracy, repeats; then the trial of the recommended
+        setting and what is expected of it: recommended, expected_area, probability, expected_regret, qualifies,
+        more_seeds (see `sweeper.answers.recommendation`), missing where nothing is recommended.
 
         Args:
             by: the parameter or parameters that make the groups; the sweep's own by default.
@@ -507,10 +511,12 @@ def _group_row(group: Mapping[str, Any]) -> dict[str, Any]:
     winner = group["winner"]
     row = {**group["group"], "trials": group["trials"], "qualified": group["qualified"]}
     row |= {"best_minimum_loss": group["best_minimum_loss"], "winner": winner and winner["trial"]}
-    taken = {*row, *_OF_WINNER}
+    taken = {*row, *_OF_WINNER, "recommended", *_OF_RECOMMENDED}
     parameters = winner["parameters"] if winner else {}
     row |= _columns({n: value for n, value in parameters.items() if n not in group["group"]}, taken)
-    return row | {name: winner[name] if winner else None for name in _OF_WINNER}
+    row |= {name: winner[name] if winner else None for name in _OF_WINNER}
+    told = group.get("recommended") or {}  # a service of an earlier version recommends nothing
+    return row | {"recommended": told.get("trial")} | {name: told.get(name) for name in _OF_RECOMMENDED}
 
 
 def _forecast_row(one: Mapping[str, Any]) -> dict[str, Any]:

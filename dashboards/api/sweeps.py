@@ -104,7 +104,9 @@ def _add_results(routes: APIRouter, store: Store) -> None:
         """The winner of each group, as `sweeper best` has it."""
         rate = dollars_per_worker_hour
         return JsonAnswer(
-            best_answer(store, sweep, by or (), threshold, over, oversubscribed=oversubscribed, rate=rate)
+            best_answer(
+                store, sweep, by or (), threshold, over, oversubscribed=oversubscribed, rate=rate, recommend=True
+            )
         )
 
     @routes.get("/sweeps/{sweep}/forecast", response_model=documented.ForecastAnswer, responses=errors())

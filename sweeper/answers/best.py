@@ -11,6 +11,7 @@ from sweeper.answers.certainty import doubtful_trials, extremes_answer, separati
 from sweeper.answers.cost import candidates_over, rate_for
 from sweeper.answers.imports import imported_from
 from sweeper.answers.numbers import as_passed
+from sweeper.answers.recommendation import recommendation
 from sweeper.answers.sweeps import accuracies_of, heading
 from sweeper.errors import SpecError
 from sweeper.gangs.machine import local_capacity
@@ -34,6 +35,7 @@ def best_answer(
     *,
     oversubscribed: bool = False,
     rate: float | None = None,
+    recommend: bool = False,
 ) -> dict[str, Any]:
     """The winner of each group: {"sweep", "name", "over", "threshold", "groups": [...]}.
 
@@ -49,14 +51,14 @@ def best_answer(
     seat. "in_doubt" has the pruned trials that might have won by what is asked for: the sweep's own axis, groups and
     threshold have stopped them, or a floor that losses have come below, or a pruner that looks at losses. "risk" is the
     chance that forecasts have cost a winner all the same. An imported winner has its "source", and what its curve
-    "lacks".
+    "lacks". With `recommend` each group has what `sweeper.answers.recommendation` says of it as "recommended".
 
     Raises:
         NotFoundError: see `Store.sweeps.find`.
         SpecError: a name in `by` that is no parameter of the sweep, a threshold or an axis that is none.
     """
     asked: dict[str, Any] = {"threshold": threshold, "over": over, "oversubscribed": oversubscribed, "rate": rate}
-    return best_of(store, store.sweeps.find(reference), by, **asked)
+    return best_of(store, store.sweeps.find(reference), by, **asked, recommend=recommend)
 
 
 @collection_paused()
@@ -69,6 +71,7 @@ def best_of(
     *,
     oversubscribed: bool = False,
     rate: float | None = None,
+    recommend: bool = False,
 ) -> dict[str, Any]:
     """The same of a sweep that was found already."""
     axis = sweep.over if over is None else over
@@ -90,6 +93,9 @@ def best_of(
     # By the exact bound nobody is in doubt, but for trials that were pruned when areas still began at the first point.
     exact = prune.method == "area" and not prune.floor and not gives_seeds(repeats)
     answers = [_group(group, accuracies, repeats, settled=settled and not exact) for group in groups]
+    if recommend:
+        for one, group in zip(answers, groups, strict=True):
+            one["recommended"] = recommendation(group, limit)
     for one in answers:
         if one["winner"]:
             one["winner"].update(imported_from(store, sweep, one["winner"]["trial"]))

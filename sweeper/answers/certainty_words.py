@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sweeper.answers.numbers import measure, parameter
+from sweeper.spec.axes import SEED
+
+_SAFE = 0.9  # the share of runs that come to the threshold, from which on nothing is said of it
 
 
 def words_of(parameters: Mapping[str, Any]) -> str:
@@ -36,6 +39,51 @@ def separation_lines(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             f"{where}{told} from the runner-up ({other}) at {comparison['level']:.0%}: "
             f"p {p_value}, corrected for {comparison['compared']} compared{others}{pruned}"
         )
+
+
+def recommendation_lines(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """A sentence on each group of which `sweeper.answers.recommendation` says something."""
+    for group in groups:
+        told = group.get("recommended")
+        if told is None:
+            continue
+        where = f"{words_of(group['group'])}: " if group["group"] else ""
+        is_winner = told["parameters"] == {n: v for n, v in group["winner"]["parameters"].items() if n != SEED}
+        named = words_of({n: v for n, v in told["parameters"].items() if n not in group["group"]})
+        what = "the winner is the best guess" if is_winner else f"the best guess is {named}, not the winner"
+        yield f"{where}{what}: {_chances(told)}; {_others(told)}."
+
+
+def _chances(told: Mapping[str, Any]) -> str:
+    words = f"{_percent(told['probability'])} likely the best, expected area {_regret(told)} above the best one's"
+    if told["qualifies"] < _SAFE:
+        words += f", and {_percent(told['qualifies'])} of its runs come to the threshold"
+    return words
+
+
+def _others(told: Mapping[str, Any]) -> str:
+    others = len(told["not_ruled_out"]) - 1
+    if not others:
+        return "no other setting is likely to be better"
+    words = f"{others} other setting{'s' if others > 1 else ''} cannot be ruled out"
+    small, seeds = f"{100 * told['small_regret']:g} %", told["more_seeds"]
+    if seeds == 0:
+        return words
+    if seeds is None:
+        return f"{words}, and even ten more seeds of each would not bring it to {small}"
+    return f"{words}; {seeds} more seed{'s' if seeds > 1 else ''} of each would bring it to {small}"
+
+
+def _percent(share: float) -> str:
+    """A share in whole percent, which are 0 and 100 only where it is all or nothing."""
+    if 0 < share < 0.01:
+        return "less than 1 %"
+    return "more than 99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"
+
+
+def _regret(told: Mapping[str, Any]) -> str:
+    regret = 100 * told["expected_regret"]
+    return "less than 0.1 %" if regret < 0.1 else f"{regret:.1f} %"
 
 
 def _p_words(p_value: float) -> str:

@@ -16,6 +16,7 @@ from sweeper.answers.certainty_words import (
     lacking,
     learnt_nothing,
     losses_words,
+    recommendation_lines,
     separation_lines,
     words_of,
 )
@@ -68,10 +69,10 @@ def best(
     """Show the best trial of each group.
 
     SWEEP is an id, the beginning of one, a name, or `latest`. The best trial has the smallest area under its loss curve
-    of those whose minimum loss reaches the threshold. With repeats, settings compete by their mean area over the seeds,
-    and the answer says how sure that is. At a price per worker and hour, it also shows the cheapest and the fastest
-    setting. `--spec` prints a spec of the winners, ready for `sweeper run` with another budget, more seeds or
-    evaluations.
+    of those whose minimum loss reaches the threshold. With repeats, settings compete by their mean area over the seeds.
+    The answer recommends a setting, also where each has one seed, and says how likely it is the best. At a price per
+    worker and hour, it also shows the cheapest and the fastest setting. `--spec` prints a spec of the winners, ready
+    for `sweeper run` with another budget, more seeds or evaluations.
     """
     names = [name.strip() for text in by for name in text.split(",")]
     rate = dollars_per_worker_hour
@@ -82,7 +83,8 @@ def best(
             written = client.status(answer["sweep"])["spec"] if as_spec else None
     else:
         with closing(read_store(store_url)) as store:
-            answer = best_answer(store, sweep, names, threshold, over, oversubscribed=oversubscribed, rate=rate)
+            asked: dict[str, Any] = {"oversubscribed": oversubscribed, "rate": rate, "recommend": not as_spec}
+            answer = best_answer(store, sweep, names, threshold, over, **asked)
             written = store.sweeps.find(answer["sweep"]).spec.written if as_spec else None
     if as_spec:
         winners = winners_spec(written, answer)
@@ -116,7 +118,8 @@ def print_groups(answer: Mapping[str, Any]) -> None:
         spare=("images", "repeats", "seconds", "accuracy", "minimum_loss", "qualified", "interval"),
         keep=(*keys, "area"),
     )
-    for line in [*separation_lines(groups), *_on_winners(groups), *_on_the_rest(answer), *_left_out(answer)]:
+    on_winners = [*recommendation_lines(groups), *separation_lines(groups), *_on_winners(groups)]
+    for line in [*on_winners, *_on_the_rest(answer), *_left_out(answer)]:
         click.echo(line)
     print_extremes(answer)
 
@@ -186,7 +189,8 @@ def _row(
 
 def _rule(answer: Mapping[str, Any]) -> str:
     winners = [group["winner"] for group in answer["groups"] if group["winner"]]
-    guess = " With one seed each a winner is a guess." if any(winner["repeats"] == 1 for winner in winners) else ""
+    guessed = any(g["winner"]["repeats"] == 1 and not g.get("recommended") for g in answer["groups"] if g["winner"])
+    guess = " With one seed each a winner is a guess." if guessed else ""
     if answer["threshold"] is None:
         return (
             "No threshold is set: the smallest area alone decides, even that of a run which\n"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from sweeper.answers.certainty_words import learnt_nothing, losses_words
+from typing import Any
+
+import pytest
+
+from sweeper.answers.certainty_words import learnt_nothing, losses_words, recommendation_lines
 
 
 def test_those_that_learnt_nothing_are_counted_where_the_service_says_so() -> None:
@@ -19,3 +23,56 @@ def test_the_trials_that_a_group_without_a_winner_has_lost() -> None:
     assert words(2, 0) == "2 of 4 trials failed"
     assert words(0, 1) == "1 of 4 trials was cancelled"
     assert words(1, 3) == "1 of 4 trials failed, 3 were cancelled"
+
+
+RECOMMENDED = {
+    "parameters": {"workers": 2, "batch_size": 64},
+    "qualifies": 0.999,
+    "probability": 0.61,
+    "expected_regret": 0.0064,
+    "level": 0.95,
+    "not_ruled_out": [{}, {}, {}, {}],
+    "more_seeds": 2,
+    "small_regret": 0.005,
+}
+WINNER = {"parameters": {"workers": 2, "batch_size": 64, "seed": 3}}
+
+
+def sentence(*, key: dict[str, Any] | None = None, winner: dict[str, Any] = WINNER, **changed: Any) -> str:
+    group = {"group": {"workers": 2} if key is None else key, "winner": winner, "recommended": RECOMMENDED | changed}
+    (line,) = recommendation_lines([group])
+    return line
+
+
+def test_a_recommendation_is_one_plain_sentence() -> None:
+    assert sentence() == (
+        "workers 2: the winner is the best guess: 61 % likely the best, expected area 0.6 % above the best one's; "
+        "3 other settings cannot be ruled out; 2 more seeds of each would bring it to 0.5 %."
+    )
+    assert sentence(key={}).startswith("the winner is the best guess: ")
+    other = sentence(winner={"parameters": {"workers": 2, "batch_size": 32}})
+    assert other.startswith("workers 2: the best guess is batch_size 64, not the winner: 61 % likely the best, ")
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"more_seeds": 1}, "; 1 more seed of each would bring it to 0.5 %."),
+        ({"more_seeds": 0}, "; 3 other settings cannot be ruled out."),
+        ({"more_seeds": None}, ", and even ten more seeds of each would not bring it to 0.5 %."),
+        ({"not_ruled_out": [{}, {}], "more_seeds": 0}, "; 1 other setting cannot be ruled out."),
+        ({"not_ruled_out": [{}]}, "; no other setting is likely to be better."),
+        ({"qualifies": 0.71}, ", and 71 % of its runs come to the threshold; "),
+        ({"expected_regret": 0.0004}, ", expected area less than 0.1 % above the best one's; "),
+        ({"probability": 0.996}, ": more than 99 % likely the best, "),
+        ({"probability": 1.0}, ": 100 % likely the best, "),
+    ],
+)
+def test_its_parts_follow_the_numbers(changed: dict[str, Any], words: str) -> None:
+    assert words in sentence(**changed)
+
+
+def test_nothing_is_said_where_nothing_is_recommended() -> None:
+    assert not [
+        *recommendation_lines([{"group": {}, "winner": WINNER}, {"group": {}, "winner": None, "recommended": None}])
+    ]

@@ -1,0 +1,428 @@
+"""How likely each setting is the best of its group, though its area was measured once or a few times.
+
+An area is a draw: run again, the same setting has another one. Here the logarithm of a setting's area is a smooth
+function of its parameters, a Gaussian process with a Matérn kernel (Rasmussen and Williams 2006, chapters 2 and 5),
+plus what is the setting's own, and each trial adds noise to it. The size of the noise follows from how far seeds of one
+setting lie apart and how rough areas are beside those of their neighbours, both in one likelihood. It may grow with the
+area (after Kersting et al. 2007, Most likely heteroscedastic Gaussian process regression). The minimum loss is modelled
+in the same way, and so is the chance that a run comes to the threshold.
+
+A group is modelled by itself. Trials of the same global batch, rate and seed with other worker counts say nothing of
+the noise, since they see the same images from the same weights: on one recorded sweep their areas over images lie 0.1 %
+apart, those of two seeds 1.6 %.
+
+A setting that comes to the threshold in a share q of its runs is tried 1/q times on average until it does. So what
+is compared is the expected area divided by q. Draws from the posterior then tell how often a setting has the smallest
+such area, and how much larger its area is than the smallest.
+
+scikit-learn and SciPy are imported only when it is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sweeper.ranking import Candidate, Group
+from sweeper.ranking.settings import setting_key, without_seed
+from sweeper.spec.repeats import LEVEL
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+SMALL_REGRET = 0.005  # further seeds are worth while until the expected regret is below
+MOST_SEEDS = 10  # that are thought of for that
+_FEWEST = 6  # trials, from which the model is told
+_MOST = 600  # trials: the time grows with the third power
+_LEARNT = 120  # trials that hyperparameters are learnt from, evenly among the others: this takes most of the time
+_FARTHEST = 3.0  # times the smallest area of a group: trials beyond say little about the best
+_NEAREST, _SIZE = 12, 100.0  # trials of a group that are looked at all the same, up to so many times as far
+_DRAWS = 4000
+_NEVER = 1e-3  # the least share of runs that come to the threshold, by which an area is divided
+# What is known of noise before any trial: 3 % of an area, give or take a factor of 3 (a standard deviation of its
+# logarithm); of the length over which areas change: 1.5 standard deviations of a parameter, a factor of 2.7.
+# Of what is a setting's own, which only repeats can tell from noise: 1 %.
+_USUAL_NOISE, _USUAL_OWN, _SPREAD = 0.03, 0.01, 1.1
+_USUAL_LENGTH, _LENGTH_SPREAD = 1.5, 1.0
+_JITTER = 1e-10
+_SAME = 1e-4  # a length within which only a setting itself lies
+_SEVERAL = 16
+_LEAST_NOISE = 1e-6  # a variance in units of the standardised values: rows that are all alike have none
+_STEP = 0.05  # of a hyperparameter's logarithm, between two slopes
+_LEAST_CURVATURE = 0.25  # a standard deviation of two
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How much the area of the recommended setting varies by chance, as a share of it (one standard deviation).
+
+    `trials` counts those that tell it, `repeats` those among them that repeat a setting with another seed.
+    """
+
+    share: float
+    trials: int
+    repeats: int
+
+
+@dataclass(frozen=True)
+class Belief:
+    """What is believed of one setting.
+
+    `area` is what its area is expected to be, and `interval` holds it with a chance of 95 %. `qualifies` is the share
+    of its runs that come to the threshold. `probability` is the chance that it is the best of its group, and `regret`
+    how much larger than the best one's its area is expected to be, as a share; both after areas are divided by
+    `qualifies`.
+    """
+
+    setting: Candidate
+    area: float
+    interval: tuple[float, float]
+    qualifies: float
+    probability: float
+    regret: float
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """Those of a group's qualified settings that may be the best, with the smallest expected regret first.
+
+    `more_seeds` is how many more of each of `not_ruled_out` would bring the expected regret to `SMALL_REGRET`: 0 where
+    it is there already, None where `MOST_SEEDS` do not suffice.
+    """
+
+    settings: tuple[Belief, ...]
+    noise: Noise
+    more_seeds: int | None
+
+    @property
+    def recommended(self) -> Belief:
+        """The one with the smallest expected regret."""
+        return self.settings[0]
+
+    @cached_property
+    def not_ruled_out(self) -> tuple[Belief, ...]:
+        """The fewest settings that hold the best with a chance of 95 %, likeliest first; the recommended is one."""
+        found, chance = [], 0.0
+        for one in sorted(self.settings, key=lambda one: -one.probability):
+            if chance >= LEVEL:
+                break
+            found.append(one)
+            chance += one.probability
+        return tuple(found if self.recommended in found else [*found, self.recommended])
+
+
+def beliefs(group: Group, threshold: float | None) -> Beliefs | None:
+    """What is believed of the qualified settings of a group.
+
+    None where no trial qualifies, and where the trials do not allow a model: fewer than six, or areas or minimum losses
+    that are not above zero. The same trials give the same answer: draws have a fixed seed.
+    """
+    if group.winner is None:
+        return None
+    rows = _rows(group, group.winner)
+    if len(rows) < _FEWEST or any(not _can_be_modelled(one) for one in rows):
+        return None
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):  # trials may be running on the other cores
+        return _told(group, rows, threshold)
+
+
+def _told(group: Group, rows: Sequence[Candidate], threshold: float | None) -> Beliefs:
+    import numpy as np
+
+    settings = list(dict.fromkeys(setting_key(one.parameters) for one in rows))
+    place = {key: number for number, key in enumerate(settings)}
+    of_row = np.array([place[setting_key(one.parameters)] for one in rows])
+    first = {setting_key(one.parameters): without_seed(one.parameters) for one in rows}
+    inputs = _inputs([first[key] for key in settings])
+    areas = _Surface(inputs, of_row, np.log([_number(one.area) for one in rows]))
+    losses = None
+    if threshold is not None:
+        losses = _Surface(inputs, of_row, np.log([_number(one.minimum_loss) for one in rows]))
+    ranked = {setting_key(one.parameters): one for one in reversed(group.ranking)}
+    competing = [key for key in settings if key in ranked]
+    places = np.array([place[key] for key in competing])
+    limit = math.log(threshold) if threshold is not None else math.inf
+    told = Noise(0.0, len(rows), len(rows) - len(settings))
+    return _Draws(areas, losses, places, limit).beliefs([ranked[key] for key in competing], told)
+
+
+def _rows(group: Group, winner: Candidate) -> list[Candidate]:
+    """The trials that the model sees, in the order of their areas: those near the winner's, up to a number."""
+    trials = [trial for member in group.members for trial in member.trials if trial.complete and trial.finite]
+    known = [trial for trial in trials if trial.area is not None and trial.minimum_loss is not None]
+    limit = _FARTHEST * max(abs(_number(trial.area)) for trial in winner.trials)
+    found = sorted((one for one in known if _number(one.area) <= _SIZE * limit), key=lambda one: _number(one.area))
+    near = sum(_number(trial.area) <= limit for trial in found)
+    found = found[: max(near, _NEAREST)]
+    if len(found) > _MOST:
+        middle = _number(winner.area)
+        found = sorted(
+            sorted(found, key=lambda one: abs(_number(one.area) - middle))[:_MOST], key=lambda one: _number(one.area)
+        )
+    return found
+
+
+def _can_be_modelled(trial: Candidate) -> bool:
+    return _number(trial.area) > 0 and _number(trial.minimum_loss) > 0
+
+
+def _number(value: float | None) -> float:
+    assert value is not None
+    return value
+
+
+def _inputs(settings: Sequence[Mapping[str, Any]]) -> Array:
+    """A row for each setting: its parameters as numbers, each column with a standard deviation of one.
+
+    Positive numbers that span a factor of three or more count by their logarithms. What is no number has a column for
+    each of its values. Parameters that are the same everywhere have none.
+    """
+    import numpy as np
+
+    columns = []
+    for name in dict.fromkeys(name for one in settings for name in one):
+        values = [one.get(name) for one in settings]
+        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+            numbers = np.array(values, dtype=float)
+            wide = numbers.min() > 0 and numbers.max() >= 3 * numbers.min()
+            columns.append(np.log(numbers) if wide else numbers)
+        else:
+            texts = [repr(value) for value in values]
+            kinds = list(dict.fromkeys(texts))
+            columns += [np.array([text == kind for text in texts], dtype=float) for kind in kinds[1:]]
+    varying = [(column - column.mean()) / column.std() for column in columns if column.std() > 0]
+    return np.stack(varying, axis=1) if varying else np.zeros((len(settings), 1))
+
+
+class _Surface:
+    """A logarithm as a smooth function of the parameters with noise: its posterior at each setting.
+
+    Rows are in the order of their areas. It is a mixture of one posterior for each of several hyperparameters, since a
+    few dozen trials do not settle these.
+    """
+
+    def __init__(self, inputs: Array, of_row: Array, values: Array) -> None:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.gaussian_process import GaussianProcessRegressor
+
+        middle, scale = float(values.mean()), float(values.std()) or 1.0
+        targets = (values - middle) / scale
+        likely = _Hyperparameters(scale, several=len(values) <= _LEARNT)
+        process = GaussianProcessRegressor(_kernel(inputs.shape[1]), alpha=_JITTER, optimizer=likely.found)
+        with (
+            warnings.catch_warnings()
+        ):  # of a hyperparameter at its bound: the prior, not the bound, says what is usual
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            every = math.ceil(len(values) / _LEARNT)  # rows are ordered by area
+            process.fit(inputs[of_row[::every]], targets[::every])
+        kernels = [process.kernel_.clone_with_theta(theta) for theta in likely.thetas]
+        self._parts = [_Posterior(kernel, inputs, of_row, targets, middle, scale) for kernel in kernels]
+        self._weights = likely.weights
+
+    def draws(self, random: np.random.Generator, places: Array, number: int) -> tuple[Array, Array]:
+        """Values at these places, and the noise's variance there, a row for each draw."""
+        import numpy as np
+
+        counts = random.multinomial(number, self._weights)
+        drawn = [part.draws(random, places, count) for part, count in zip(self._parts, counts, strict=True) if count]
+        order = random.permutation(number)
+        values, noise = (np.concatenate(some)[order] for some in zip(*drawn, strict=True))
+        return values, noise
+
+
+class _Posterior:
+    """That of one set of hyperparameters."""
+
+    def __init__(self, kernel: Any, inputs: Array, of_row: Array, targets: Array, middle: float, scale: float) -> None:
+        import numpy as np
+
+        covariance = kernel.k1(inputs)
+        among_rows, to_rows = covariance[np.ix_(of_row, of_row)], covariance[:, of_row]
+        size = _noise_by_size(among_rows, targets, float(kernel.k2.noise_level))
+        # Rasmussen and Williams, equations 2.23 and 2.24, at the settings.
+        gain = np.linalg.solve(among_rows + np.diag(size), to_rows.T).T
+        self._mean = gain @ targets * scale + middle
+        self._covariance = (covariance - gain @ to_rows.T) * scale**2
+        self._noise = np.zeros(len(inputs))
+        self._noise[of_row] = size * scale**2  # the rows of a setting have the same
+
+    def draws(self, random: np.random.Generator, places: Array, number: int) -> tuple[Array, Array]:
+        """See `_Surface.draws`."""
+        import numpy as np
+
+        values = drawn(random, self._mean[places], self._covariance[np.ix_(places, places)], number)
+        return values, np.tile(self._noise[places], (number, 1))
+
+
+def drawn(random: np.random.Generator, means: Array, covariance: Array, number: int) -> Array:
+    """So many draws from a normal distribution, a row each."""
+    import numpy as np
+
+    covariance = covariance + _JITTER * np.eye(len(means))
+    return random.multivariate_normal(means, covariance, number, check_valid="ignore", method="eigh")
+
+
+def _kernel(columns: int) -> Any:
+    """Hyperparameters: the smooth part's variance and lengths, the variance of settings' own parts, and the noise's."""
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+
+    smooth = ConstantKernel(1.0, (1e-2, 1e3)) * Matern([_USUAL_LENGTH] * columns, [(0.2, 30.0)] * columns, nu=2.5)
+    own = ConstantKernel(1e-3, (1e-8, 1.0)) * RBF(_SAME, "fixed")
+    return smooth + own + WhiteKernel(1e-2, (1e-8, 1.0))
+
+
+class _Hyperparameters:
+    """The likely ones of a process, in the units of standardised values: `thetas` with their `weights`.
+
+    The prior says what is usual. With `several` they are draws around the most likely ones, by the curvature of the
+    density there (Laplace's approximation), each weighted by its density over that of the draw.
+    """
+
+    def __init__(self, scale: float, *, several: bool) -> None:
+        self._usual = 2 * math.log(_USUAL_OWN / scale), 2 * math.log(_USUAL_NOISE / scale)
+        self._several = several
+        self.thetas: list[Array] = []
+        self.weights: Sequence[float] = ()
+
+    def found(self, objective: Any, start: Array, bounds: Array) -> tuple[Array, float]:
+        """Find them; what scikit-learn takes as an optimizer, which gets the most likely ones."""
+        import numpy as np
+        from scipy.optimize import minimize
+
+        def penalised(theta: Array) -> tuple[float, Array]:
+            value, gradient = objective(theta)
+            penalty, slope = self._penalty(theta)
+            return value + penalty, gradient + slope
+
+        begin = start.copy()
+        begin[-2:] = np.clip(self._usual, bounds[-2:, 0], bounds[-2:, 1])
+        best = minimize(penalised, begin, jac=True, bounds=bounds, method="L-BFGS-B")
+        self.thetas, self.weights = [best.x], [1.0]
+        if self._several:
+            self._spread(penalised, best.x, bounds)
+        return best.x, best.fun
+
+    def _penalty(self, theta: Array) -> tuple[float, Array]:
+        """The negative logarithm of the prior's density, and its gradient."""
+        import numpy as np
+
+        off = (theta[1:-2] - math.log(_USUAL_LENGTH)) / _LENGTH_SPREAD
+        far = (theta[-2:] - self._usual) / (2 * _SPREAD)
+        return 0.5 * float(off @ off + far @ far), np.concatenate([[0.0], off / _LENGTH_SPREAD, far / (2 * _SPREAD)])
+
+    def _spread(self, penalised: Any, best: Array, bounds: Array) -> None:
+        import numpy as np
+        from scipy.stats import qmc
+
+        steps = _STEP * np.eye(len(best))
+        slopes = [penalised(best + step)[1] - penalised(best - step)[1] for step in steps]
+        curvature = np.array(slopes) / (2 * _STEP)
+        values, axes = np.linalg.eigh((curvature + curvature.T) / 2)
+        root = axes / np.sqrt(np.maximum(values, _LEAST_CURVATURE))
+        normal = qmc.MultivariateNormalQMC(np.zeros(len(best)), seed=0).random(_SEVERAL)
+        self.thetas = [np.clip(best + root @ one, bounds[:, 0], bounds[:, 1]) for one in normal]
+        lost = np.array([penalised(theta)[0] for theta in self.thetas]) - 0.5 * (normal**2).sum(axis=1)
+        weights = np.exp(lost.min() - lost)
+        self.weights = list(weights / weights.sum())
+
+
+def _noise_by_size(covariance: Array, targets: Array, noise: float) -> Array:
+    """The noise's variance at each row: how it depends on the values is told by the residuals of leaving each row out.
+
+    These are of Rasmussen and Williams, equations 5.10 to 5.12.
+    """
+    import numpy as np
+    from sklearn.linear_model import GammaRegressor
+
+    identity = np.eye(len(targets))
+    fitted = covariance @ np.linalg.solve(covariance + noise * identity, targets)
+    above = (fitted - fitted.min())[:, None]
+    squares = np.maximum(_left_out(covariance + noise * identity, targets), 1e-3)
+    factors = GammaRegressor(alpha=0.1).fit(above, squares).predict(above)
+    size = noise * np.clip(factors / np.exp(np.log(factors).mean()), 0.1, 30.0)
+    size *= _left_out(covariance + np.diag(size), targets).mean()
+    return np.asarray(np.maximum(size, _LEAST_NOISE))
+
+
+def _left_out(covariance: Array, targets: Array) -> Array:
+    """Squares of the residuals of leaving each row out, as multiples of their variances."""
+    import numpy as np
+
+    inverse = np.linalg.inv(covariance)
+    return np.asarray((inverse @ targets) ** 2 / np.diag(inverse))
+
+
+class _Draws:
+    """Draws from the posterior for the settings at these places; `limit` is the threshold's logarithm."""
+
+    def __init__(self, areas: _Surface, losses: _Surface | None, places: Array, limit: float) -> None:
+        import numpy as np
+
+        self._random = np.random.default_rng(0)
+        self._logarithms, noise = areas.draws(self._random, places, _DRAWS)
+        self._noise = noise.mean(axis=0)
+        self._areas = np.exp(self._logarithms)
+        self._qualify = np.ones_like(self._areas)
+        if losses is not None:
+            from scipy.stats import norm
+
+            minima, spread = losses.draws(self._random, places, _DRAWS)
+            self._qualify = norm.cdf((limit - minima) / np.sqrt(spread))
+
+    def beliefs(self, settings: Sequence[Candidate], noise: Noise) -> Beliefs:
+        """Of all settings, in the order of the places."""
+        import numpy as np
+
+        costs = self._areas / np.maximum(self._qualify, _NEVER)
+        least = costs.min(axis=1)
+        chances = np.bincount(costs.argmin(axis=1), minlength=len(settings)) / len(costs)
+        regrets = (costs / least[:, None]).mean(axis=0) - 1
+        low, high = np.quantile(self._areas, ((1 - LEVEL) / 2, (1 + LEVEL) / 2), axis=0)
+        found = [
+            Belief(
+                setting=one,
+                area=float(self._areas[:, at].mean()),
+                interval=(float(low[at]), float(high[at])),
+                qualifies=float(self._qualify[:, at].mean()),
+                probability=float(chances[at]),
+                regret=float(regrets[at]),
+            )
+            for at, one in enumerate(settings)
+        ]
+        order = sorted(range(len(found)), key=lambda at: found[at].regret)
+        told = replace(noise, share=float(np.sqrt(self._noise[order[0]])))
+        first = Beliefs(tuple(found[at] for at in order), told, 0)
+        if first.recommended.regret <= SMALL_REGRET:
+            return first
+        numbers = {id(one): at for at, one in enumerate(found)}
+        rivals = np.array([numbers[id(one)] for one in first.not_ruled_out])
+        return Beliefs(first.settings, told, self._more_seeds(rivals))
+
+    def _more_seeds(self, rivals: Array) -> int | None:
+        """How many more seeds of each rival would bring the expected regret to a small one."""
+        import numpy as np
+
+        handicap = -np.log(np.maximum(self._qualify[:, rivals].mean(axis=0), _NEVER))
+        means = self._logarithms[:, rivals].mean(axis=0)
+        covariance = np.atleast_2d(np.cov(self._logarithms[:, rivals], rowvar=False))
+        truths = drawn(self._random, means, covariance, _DRAWS)
+        errors = self._random.standard_normal(truths.shape)
+        for seeds in range(1, MOST_SEEDS + 1):
+            size = self._noise[rivals] / seeds
+            gain = np.linalg.solve(covariance + np.diag(size), covariance).T
+            believed = means + (truths + errors * np.sqrt(size) - means) @ gain.T
+            chosen = (believed + handicap).argmin(axis=1)
+            costs = truths + handicap
+            regret = np.exp(costs[np.arange(len(costs)), chosen] - costs.min(axis=1)).mean() - 1
+            if regret <= SMALL_REGRET:
+                return seeds
+        return None
