@@ -23,6 +23,8 @@ from typing import Any
 
 import psutil
 
+from tests.processes import words_of
+
 TAG = "SWEEPER_CHAOS"
 TRAINING = {"model": "neuron", "data": "step-function", "images": 20_000, "batch_size": 32, "points": 10}
 KINDS = ("rank", "gang", "scheduler")
@@ -91,7 +93,7 @@ class Sweep:
 
 def kind_of(process: psutil.Process) -> str:
     """Which of KINDS a process of a sweep is; "" for others, such as mpiexec's helpers."""
-    words = process.cmdline()
+    words = words_of(process)
     if words and "mpiexec" in Path(words[0]).name:
         return "gang"
     return next((kind for kind, beginning in _WORDS.items() if tuple(words[1 : 1 + len(beginning)]) == beginning), "")
@@ -146,7 +148,7 @@ def problems(sweep: Sweep, undisturbed: Sweep, trials: int) -> list[str]:
     while (left := sweep.members()) and time.monotonic() < deadline:
         time.sleep(0.1)
     if left:
-        found.append(f"{len(left)} processes are left: {[process.cmdline()[:6] for process in left]}")
+        found.append(f"{len(left)} processes are left: {[words_of(process)[:6] for process in left]}")
     return found
 
 

@@ -30,6 +30,7 @@ from benchmarks.chaos import TRAINING, recorded_problems
 from tests.cluster.network import Host, why_no_network
 from tests.cluster.ray_hosts import RayHosts, ray_hosts
 from tests.contracts.databases import PostgresServer, postgres_server
+from tests.processes import words_of
 
 KINDS = ("host", "link", "raylet", "database")
 _HOSTS, _CORES = 3, 2
@@ -79,16 +80,10 @@ class Chaos:
         self._cluster.restart(host)
 
     def _raylets(self, host: Host) -> list[psutil.Process]:
-        return [one for one in self._cluster.processes(host) if Path((_words(one) or [""])[0]).name == "raylet"]
+        return [one for one in self._cluster.processes(host) if Path((words_of(one) or [""])[0]).name == "raylet"]
 
     def _restart_database(self, host: Host) -> None:  # noqa: ARG002 - as the others
         self._server.restart(self._chance.choice((signal.SIGINT, signal.SIGQUIT)), self._chance.uniform(0, 3))
-
-
-def _words(process: psutil.Process) -> list[str]:
-    with suppress(psutil.Error):
-        return list(process.cmdline())
-    return []
 
 
 class Watched:
@@ -133,7 +128,7 @@ class Watched:
     def _processes(self) -> list[tuple[str, str]]:
         """Of gangs, on any host."""
         told = [
-            (host.name, " ".join(_words(one))) for host in self._cluster.hosts for one in self._cluster.processes(host)
+            (host.name, " ".join(words_of(one))) for host in self._cluster.hosts for one in self._cluster.processes(host)
         ]
         return [(name, words) for name, words in told if any(part in words for part in _OF_GANGS)]
 

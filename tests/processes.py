@@ -20,6 +20,14 @@ def processes_with(variable: str, value: str) -> list[psutil.Process]:
     return found
 
 
+def words_of(process: psutil.Process) -> list[str]:
+    """Its command line; none where it has ended in between, also while nobody has waited for it yet."""
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
+
+
 def eventually(holds: Callable[[], bool], timeout_s: float = 20.0) -> bool:
     """Whether a condition comes true; processes need a moment to be gone."""
     deadline = time.monotonic() + timeout_s

@@ -6,7 +6,7 @@ import json
 import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from sweeper.gangs.ray import RayExecutor
 from sweeper.gangs.seats import Capacity, Seats
 from tests.cluster.ray_hosts import RayHosts
 from tests.contracts.jobs import ENDLESS, drain, job, losses, ranks_of, until_first_point
-from tests.processes import eventually
+from tests.processes import eventually, words_of
 
 SPEC = """
 name: spanning
@@ -230,7 +230,7 @@ def test_nothing_of_a_killed_sweep_is_left_on_any_host(
 
     def ranks() -> list[str]:
         return [
-            host.name for host in cluster.hosts for one in cluster.processes(host) if "engine.worker" in _words(one)
+            host.name for host in cluster.hosts for one in cluster.processes(host) if "engine.worker" in words_of(one)
         ]
 
     assert eventually(lambda: len(set(ranks())) == 2, 90), (tmp_path / "said.log").read_text()
@@ -238,12 +238,6 @@ def test_nothing_of_a_killed_sweep_is_left_on_any_host(
         process.kill()
     begun.wait()
     assert eventually(lambda: not ranks(), 60)
-
-
-def _words(process: psutil.Process) -> str:
-    with suppress(psutil.Error):
-        return " ".join(process.cmdline())
-    return ""
 
 
 def _curves(database: Path) -> dict[str, list[tuple[int, float]]]:

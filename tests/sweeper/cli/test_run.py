@@ -15,7 +15,7 @@ import pytest
 
 from cuda_ext import artifact
 from sweeper.cli.main import main
-from tests.processes import eventually, processes_with
+from tests.processes import eventually, processes_with, words_of
 from tests.sweeper.cli.commands import ENDLESS, TAG, begin, others, rows
 from tests.sweeper.cli.commands import number as number_of
 
@@ -109,11 +109,11 @@ def test_an_end_while_ray_starts_leaves_nothing(number: signal.Signals, spec: Pa
 
 
 def names(tmp_path: Path) -> list[str]:
-    return [p.name() for p in processes_with(TAG, str(tmp_path)) if p.is_running()]
+    return [Path(words[0]).name for p in processes_with(TAG, str(tmp_path)) if (words := words_of(p))]
 
 
 def heads(tmp_path: Path) -> list[list[str]]:
-    lines = [p.cmdline() for p in processes_with(TAG, str(tmp_path))]
+    lines = [words_of(p) for p in processes_with(TAG, str(tmp_path))]
     return [line for line in lines if "sweeper.gangs.ray.driver" in line]
 
 

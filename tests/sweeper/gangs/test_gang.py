@@ -20,7 +20,7 @@ from sweeper.gangs.base import Job
 from sweeper.gangs.gang import Gang
 from sweeper.gangs.launcher import Launcher, find_launcher
 from sweeper.gangs.mpi_job import killed, last_words
-from tests.processes import eventually, processes_with
+from tests.processes import eventually, processes_with, words_of
 
 
 def test_last_words_are_those_of_the_rank_that_spoke_first() -> None:
@@ -153,5 +153,5 @@ def test_ranks_end_when_their_supervisor_is_killed(whom: str, tmp_path: Path) ->
 
 def is_rank(process: psutil.Process) -> bool:
     """Whether it is one of the engine's; mpiexec and its helper name the engine, too, but are no Python."""
-    words = process.cmdline()
+    words = words_of(process)
     return "engine.worker" in words and "python" in words[0]

@@ -15,7 +15,7 @@ import pytest
 from sweeper.plan.trial import TrialState
 from sweeper.service import Policy, Runner, submit
 from sweeper.store import Store, open_store
-from tests.processes import eventually, processes_with
+from tests.processes import eventually, processes_with, words_of
 
 LOCAL = Policy(executor="local")
 TAG = "SWEEPER_TEST_TAG"
@@ -106,7 +106,7 @@ def test_a_scheduler_that_is_killed_is_told_and_leaves_nothing_running(store: St
     after, _ = submit(store, spec("after"), "key 2", LOCAL)
     runner.start()
     assert eventually(lambda: bool(store.progress.running(sweep_id)), 60)
-    (scheduler,) = [p for p in psutil.Process().children() if "sweeper.service.sweep_process" in p.cmdline()]
+    (scheduler,) = [p for p in psutil.Process().children() if "sweeper.service.sweep_process" in words_of(p)]
     os.kill(scheduler.pid, signal.SIGKILL)
     assert eventually(lambda: is_completed(store, after), 60)
     found = store.submissions.of(sweep_id)

@@ -25,7 +25,7 @@ from sweeper.gangs.base import Executor, Job
 from sweeper.gangs.ray import RayExecutor
 from sweeper.gangs.seats import Capacity, Seats
 from tests.contracts.jobs import ENDLESS, drain, job, losses, ranks_of, until_first_point
-from tests.processes import eventually, processes_with
+from tests.processes import eventually, processes_with, words_of
 
 TAG = "SWEEPER_TEST_TAG"
 
@@ -169,7 +169,7 @@ def test_a_ray_that_dies_fails_no_trial_that_waits(tmp_path: Path) -> None:
         run = subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=said, stderr=said)
     try:
         assert eventually(lambda: _points(tmp_path / "sweeper.db") > 0, 60), (tmp_path / "said").read_text()
-        drivers = [p for p in psutil.Process(run.pid).children() if "sweeper.gangs.ray.driver" in " ".join(p.cmdline())]
+        drivers = [p for p in psutil.Process(run.pid).children() if "sweeper.gangs.ray.driver" in words_of(p)]
         drivers[0].kill()
         assert run.wait(60) == 1
     finally:
