@@ -75,32 +75,33 @@ class Prediction:
         return self.curve.chance
 
 
-@dataclass(frozen=True)
-class CountForecast:
-    """A worker count: the promising settings, best first, and how many there are with the others.
+@dataclass(frozen=True, kw_only=True)
+class _Count:
+    """A worker count, and of how many `settings` what is said.
 
     `unknown` counts those of which too little is known, or which diverged; `too_large` those whose batch is too large
     or too small for so many workers. `measured` where the sweep has such trials.
     """
 
     workers: int
+    settings: int
+    unknown: int
+    too_large: int
+    measured: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountForecast(_Count):
+    """A worker count with its promising settings, best first."""
+
     ranking: tuple[Prediction, ...]
-    settings: int
-    unknown: int
-    too_large: int
-    measured: bool
 
 
-@dataclass(frozen=True)
-class CountTimes:
-    """A worker count: the times of all kinds of steps, shortest training first; see `CountForecast` for the counts."""
+@dataclass(frozen=True, kw_only=True)
+class CountTimes(_Count):
+    """A worker count with the times of all kinds of steps, shortest training first."""
 
-    workers: int
     times: tuple[PredictedTimes, ...]
-    settings: int
-    unknown: int
-    too_large: int
-    measured: bool
 
 
 class Forecaster:
