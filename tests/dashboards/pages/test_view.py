@@ -53,6 +53,7 @@ def test_an_address_gives_the_same_view(
         float(query["accuracy"]) if "accuracy" in query else None,
         [int(count) for count in several.get("forecast", ())],
         several.get("with"),
+        int(query["images"]) if "images" in query else None,
     )
     assert found == view
 
