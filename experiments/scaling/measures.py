@@ -32,7 +32,7 @@ _SWEEP = re.compile(r"(engine|ddp)-(.+)-(cpu|gpu|\d+-gpus)")
 
 @dataclass(frozen=True)
 class Steps:
-    """The steady steps of one worker count: seconds of each, or their mean between two loss points, over all seeds."""
+    """The steady steps of one worker count: seconds of each, or their mean between two loss points."""
 
     seconds: tuple[float, ...]
     steps: int

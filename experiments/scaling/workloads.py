@@ -18,7 +18,7 @@ _WARM_UP_ON_CPUS = 2  # steps of DDP before its clock starts, as the engine has
 class Workload:
     """A network on a data set: `weak` images per worker, and `strong` of all workers, each for its worker counts.
 
-    Each of `seeds` takes `steps` steps with so many loss `points`; a time is known from one point to the next.
+    Each setting takes `steps` steps with so many loss `points`; a time is known from one point to the next.
     """
 
     name: str
@@ -31,7 +31,6 @@ class Workload:
     rival_counts: tuple[int, ...] = (1, 2)
     steps: int = 3
     points: int = 3
-    seeds: tuple[int, ...] = (0,)
 
     @property
     def samples(self) -> int:
@@ -79,10 +78,7 @@ def workloads(gpus: int, *, quick: bool) -> tuple[Workload, ...]:
     if not gpus:
         return _ON_CPUS
     counts = tuple(count for count in _LARGE.strong_counts if count <= gpus)
-    seeds = (0, 1, 2)
-    return tuple(
-        replace(one, weak_counts=counts, strong_counts=counts, rival_counts=counts, seeds=seeds) for one in _ON_GPUS
-    )
+    return tuple(replace(one, weak_counts=counts, strong_counts=counts, rival_counts=counts) for one in _ON_GPUS)
 
 
 def engine_settings(load: Workload, place: str) -> dict[str, Any]:
@@ -94,7 +90,6 @@ def engine_settings(load: Workload, place: str) -> dict[str, Any]:
         "trial.data": load.data,
         "trial.steps": load.steps,
         "trial.points": load.points,
-        "space.seed": list(load.seeds),
         "space.points": load.settings(),
         "resources.dollars_per_worker_hour": price_at(place),
         **({} if place == CPU else on_gpus),
@@ -111,7 +106,6 @@ def rival_settings(load: Workload, place: str) -> dict[str, Any]:
     return {
         "name": f"ddp-{load.name}-{place}",
         **{f"trial.values.{name}": value for name, value in {**values, **how}.items()},
-        "space.seed": list(load.seeds),
         "space.points": load.settings(load.rival_counts),
         "resources.dollars_per_worker_hour": price_at(place),
         **({} if place == CPU else {"resources.gpus_per_worker": 1}),
