@@ -26,7 +26,7 @@ from sweeper.spec.file import load_spec
 from tests.experiments.commands import redraw, run_small
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "scaling"
-HAS_RECORD = (FOLDER / "result").exists()
+HAS_RECORD = (FOLDER / "result" / "sweeps.db.xz").exists()
 DATA = {"resnet-50": "fashion-mnist", "resnet-44": "fashion-mnist", "resnet-50-224": "synthetic-224", "mlp": "digits"}
 
 
