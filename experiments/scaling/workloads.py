@@ -50,7 +50,7 @@ _LARGE = Workload("resnet-50-224", "resnet-50", "synthetic-224")
 _ON_CPUS = (
     # Eight workers of 64 images would need some 20 GB.
     replace(_RESNET_50, weak_counts=(1, 2, 4)),
-    replace(_RESNET_44, steps=20, points=20),
+    replace(_RESNET_44, steps=10, points=10),
     replace(_LARGE, weak=8, strong=32),
 )
 _ON_GPUS = (

@@ -48,7 +48,8 @@ def forecast_answer(
 
     Of models whose losses do not follow from the global batch, "times" has what their settings take, the shortest
     training first, and "note" says why there is no more; it is None where all losses follow. Where none does
-    ("losses_follow" is false), there is neither an axis nor a threshold. "time_errors" is as "errors" is, of steps.
+    ("losses_follow" is false), there is neither an axis nor a threshold, and "measured_workers" are those whose times
+    are known. "time_errors" is as "errors" is, of steps.
 
     Raises:
         NotFoundError: see `Store.sweeps.find`.
@@ -80,7 +81,7 @@ def forecast_answer(
         "threshold": limit if follow else None,
         "predicted": True,
         "level": LEVEL,
-        "measured_workers": forecaster.counts,
+        "measured_workers": forecaster.counts if follow else forecaster.timed_counts,
         "dollars_per_worker_hour": rate,
         "losses_follow": follow,
         "note": f"Times and costs only: {differ}." if differ else None,

@@ -108,6 +108,7 @@ class Forecaster:
     """Learns from runs of at least two worker counts; `over` is an axis, `price` dollars per worker and hour.
 
     Over dollars a price is needed. Of settings whose losses do not follow from the global batch it knows the times.
+    `counts` are those of complete runs, `timed_counts` those among them that had their cores or GPUs for themselves.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class Forecaster:
         self._curves = Curves([run for run in runs if not run.setting.differs], threshold)
         self._times = step_times(runs)
         self.counts = sorted({run.workers for run in runs if run.complete})
+        self.timed_counts = sorted({run.workers for run in runs if run.complete and run.timed})
 
     def at(self, workers: int) -> CountForecast:
         """The settings whose losses follow at a worker count, by area, those of a small chance to qualify left out."""
