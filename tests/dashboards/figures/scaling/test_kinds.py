@@ -14,7 +14,10 @@ from dashboards.figures.scaling.table import ScalingTable, scaling_csv, scaling_
 from dashboards.figures.tables import trial_table
 from dashboards.plot import draw_figure
 from sweeper.errors import FigureError, SpecError
+from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
+from sweeper.spec import parse_spec
 from sweeper.store import Store, SweepRecord
 from tests.dashboards.figures.scaling.measuring import IMAGES, seconds_of, step_seconds, trained
 
@@ -229,6 +232,25 @@ def test_without_a_price_images_cost_nothing_that_is_known(store: Store) -> None
 def test_what_is_no_number_of_images_is_refused(store: Store, images: Any) -> None:
     with pytest.raises(FigureError, match=r"images: .* is not a number of images; give a whole number above 0"):
         table(store, trained(store, WEAK), images=images)
+
+
+def test_batches_of_commands_may_be_words(store: Store) -> None:
+    settings = [{"batch_size": "small"}, {"global_batch_size": "large"}]
+    trial = {"command": ["train", "{batch_size}", "{global_batch_size}"]}
+    spec = parse_spec({"name": "words", "trial": trial, "space": {"points": settings, "workers": [1, 2]}})
+    sweep = store.sweeps.add(spec, plan(spec))
+    for one in store.trials.of(sweep):
+        attempt = store.attempts.claim(one.id)
+        assert attempt
+        points = [LossPoint(n, 100 * n, n / one.workers, 2.0 / n) for n in (1, 2)]
+        store.attempts.add_points(one.id, attempt, points)
+        store.attempts.finish(one.id, attempt, TrialState.COMPLETED, summarize(points))
+    found = table(store, store.sweeps.find(sweep))
+    assert [row.batch_size for row in found.trials.rows] == ["small", "large"] * 2
+    assert [(one.kind, [row.speedup for row in one.rows]) for one in found.series] == [
+        ("weak", [1.0, 2.0]),
+        ("strong", [1.0, 2.0]),
+    ]
 
 
 def test_sweeps_without_a_forecast_say_why(store: Store) -> None:
