@@ -48,6 +48,12 @@ _CHOICES: dict[str, _Option] = {
         metavar="SHARE",
         help="Also draw the seconds to the first evaluation with at least this accuracy, for example 0.9.",
     ),
+    "images": click.option(
+        "--images",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Draw time and cost of so many images, for example of an epoch, instead of a whole trial's.",
+    ),
     "forecast": click.option(
         "--forecast",
         multiple=True,

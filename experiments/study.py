@@ -74,19 +74,32 @@ class Study:
     # Sweeps
 
     def sweep(
-        self, spec: str, overrides: Sequence[str] = (), *, oversubscribe: bool = False, quick: Sequence[str] = ()
+        self,
+        spec: str,
+        overrides: Sequence[str] = (),
+        *,
+        oversubscribe: bool = False,
+        one_at_a_time: bool = False,
+        quick: Sequence[str] = (),
     ) -> SweepRecord:
         """Run a spec of the study's folder, or what its store lacks of it.
 
         `overrides` are as for `sweeper run --set`; those in `quick` hold for the small version, which shares cores if
-        others have them.
+        others have them. With `one_at_a_time` no trial runs beside another, and it waits for cores that others have.
 
         Raises:
             UsageError: the sweep of that name is recorded with another spec.
         """
         written = load_spec(self.folder / spec, (*overrides, *(quick if self.quick else ())))
         shares = oversubscribe or self.quick
-        execution = Execution(self.executor, None, finish_running=False, oversubscribe=shares)
+        execution = Execution(
+            self.executor,
+            None,
+            finish_running=False,
+            oversubscribe=shares,
+            wait_for_seats=shares and one_at_a_time and not self.quick,
+            one_at_a_time=one_at_a_time,
+        )
         audience = in_notebook_or_terminal()
         with closing(open_store(f"sqlite:///{self.store}")) as store:
             found = next((one for one in store.sweeps.all() if one.name == written.name), None)

@@ -401,6 +401,7 @@ def run(
     autoscale: str | None = None,
     oversubscribe: bool = False,
     wait_for_seats: bool = False,
+    one_at_a_time: bool = False,
     again: bool = False,
     progress: bool = True,
 ) -> Sweep:
@@ -418,6 +419,7 @@ def run(
         oversubscribe: let ranks share cores or GPUs where there are too few, or others hold them; such trials are
             marked.
         wait_for_seats: with `oversubscribe`, wait for cores and GPUs that others hold.
+        one_at_a_time: run no trial beside another, for times that are to be compared.
         again: run it also where the store has a sweep of the same spec.
         progress: show it as on a terminal, or in a notebook.
 
@@ -448,6 +450,7 @@ def run(
         oversubscribe=oversubscribe,
         wait_for_seats=wait_for_seats,
         growth=growth,
+        one_at_a_time=one_at_a_time,
     )
     prepared = prepare_sweep(parsed, execution)
     opened = open_store(_url(store))

@@ -43,7 +43,8 @@ class Execution:
     """How trials are to run: by which executor, on whose Ray, and what an interrupt does.
 
     With `oversubscribe` ranks share cores and GPUs where the machine has too few, and where other sweeps hold them,
-    unless these are to be waited for (`wait_for_seats`). A Ray cluster may have a `growth` still before it.
+    unless these are to be waited for (`wait_for_seats`). A Ray cluster may have a `growth` still before it. With
+    `one_at_a_time` a trial has the machine to itself, as far as this run goes: its times are not those of a neighbour.
     """
 
     executor: str
@@ -52,6 +53,7 @@ class Execution:
     oversubscribe: bool
     wait_for_seats: bool = False
     growth: Growth | None = None
+    one_at_a_time: bool = False
 
     @property
     def options(self) -> str:
@@ -314,6 +316,7 @@ def execute(
                     retries=sweep.spec.retries,
                     limits=sweep.spec.limits,
                     oversubscribe=execution.oversubscribe,
+                    one_at_a_time=execution.one_at_a_time,
                     guide=guide_for(sweep, store.trials.each(sweep_id), store.attempts.points),
                     is_cut_off=allocation_is_ending,
                 )

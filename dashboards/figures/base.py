@@ -23,12 +23,14 @@ class Choices:
 
     `error` asks for the share of the test set that is wrong, in place of the accuracy. `accuracy` is one to be reached,
     in (0, 1]. `forecast` are worker counts to be predicted. `with_sweeps` refers to further sweeps to be drawn.
+    `images` is a number of them, above 0, whose time and cost are shown in place of a whole trial's.
     """
 
     error: bool = False
     accuracy: float | None = None
     forecast: tuple[int, ...] = ()
     with_sweeps: tuple[str, ...] = ()
+    images: int | None = None
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ Threshold = Annotated[Finite | None, BeforeValidator(_none_if_empty), Query()]
 Rate = Annotated[Annotated[Finite, Field(ge=0)] | None, BeforeValidator(_none_if_empty), Query()]
 Axis = Annotated[Over | None, BeforeValidator(_none_if_empty), Query()]
 Share = Annotated[Annotated[Finite, Field(gt=0, le=1)] | None, BeforeValidator(_none_if_empty), Query()]
+Images = Annotated[Annotated[int, Field(ge=1, lt=2**63)] | None, BeforeValidator(_none_if_empty), Query()]
 Counts = Annotated[list[Annotated[int, Field(ge=1, le=MOST_WORKERS)]] | None, Query(max_length=64)]
 Sweeps = Annotated[list[Annotated[str, Field(max_length=300)]] | None, Query(alias="with", max_length=16)]
 Trials = Annotated[str, Query(max_length=4000)]
@@ -58,6 +59,7 @@ class View:
             "trials": ",".join(view.trials),
             "error": "true" if view.choices.error else None,
             "accuracy": view.choices.accuracy,
+            "images": view.choices.images,
             "forecast": view.choices.forecast,
             "with": view.choices.with_sweeps,
         }
@@ -76,8 +78,9 @@ def view_of(
     accuracy: Share = None,
     forecast: Counts = None,
     with_sweeps: Sweeps = None,
+    images: Images = None,
 ) -> View:
     """The view that a request asks for."""
     chosen = tuple(dict.fromkeys(one for one in trials.split(",") if one))[:MOST_CURVES]
-    choices = Choices(error, accuracy, tuple(forecast or ()), tuple(with_sweeps or ()))
+    choices = Choices(error, accuracy, tuple(forecast or ()), tuple(with_sweeps or ()), images)
     return View(threshold, over, dollars_per_worker_hour, oversubscribed, section, chosen, choices)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sweeper.answers.cost import rate_for
 from sweeper.errors import SpecError
 from sweeper.spec import OVER
 from sweeper.spec.axes import WORKERS
-from sweeper.store.store import Store
+from sweeper.store import Store, SweepRecord
 
 MOST_WORKERS = 1_000_000  # that are forecast
 
@@ -48,7 +48,8 @@ def forecast_answer(
 
     Of models whose losses do not follow from the global batch, "times" has what their settings take, the shortest
     training first, and "note" says why there is no more; it is None where all losses follow. Where none does
-    ("losses_follow" is false), there is neither an axis nor a threshold. "time_errors" is as "errors" is, of steps.
+    ("losses_follow" is false), there is neither an axis nor a threshold, and "measured_workers" are those whose times
+    are known. "time_errors" is as "errors" is, of steps.
 
     Raises:
         NotFoundError: see `Store.sweeps.find`.
@@ -56,17 +57,17 @@ def forecast_answer(
             worker counts, a threshold or an axis that is none, or that needs losses where none follow, dollars without
             a rate.
     """
-    from sweeper.extrapolation import Forecaster, leave_one_count_out, runs_of, time_errors  # loads scikit-learn
+    from sweeper.extrapolation import (  # loads scikit-learn
+        LEVEL,
+        Forecaster,
+        leave_one_count_out,
+        runs_of,
+        time_errors,
+    )
 
     check_counts(workers)
     sweep = store.sweeps.find(reference)
-    axis = sweep.over if over is None else over
-    if axis not in OVER:
-        raise SpecError([f"over: unknown axis {axis!r}; use one of {', '.join(OVER)}"])
-    limit = sweep.threshold if threshold is None else threshold
-    if limit is not None and not math.isfinite(limit):
-        raise SpecError([f"threshold: {limit} is not finite; give a loss, for example 1.8"])
-    rate = rate_for(sweep, axis, rate)
+    axis, limit, rate = _asked(sweep, threshold, over, rate)
     runs = runs_of(sweep, store.trials.of(sweep.id))
     differ, follow = _which_differ(runs), any(not run.setting.differs for run in runs)
     if not follow:
@@ -79,8 +80,8 @@ def forecast_answer(
         "over": axis if follow else None,
         "threshold": limit if follow else None,
         "predicted": True,
-        "level": _level(),
-        "measured_workers": forecaster.counts,
+        "level": LEVEL,
+        "measured_workers": forecaster.counts if follow else forecaster.timed_counts,
         "dollars_per_worker_hour": rate,
         "losses_follow": follow,
         "note": f"Times and costs only: {differ}." if differ else None,
@@ -88,6 +89,25 @@ def forecast_answer(
         "errors": [_errors(check) for check in leave_one_count_out(runs, limit, axis, rate)],
         "time_errors": [_time_errors(check) for check in time_errors(runs)],
     }
+
+
+class _Asked(NamedTuple):
+    """What is ranked by: an axis, a threshold, and dollars per worker and hour, the last two None where none is."""
+
+    axis: str
+    limit: float | None
+    rate: float | None
+
+
+def _asked(sweep: SweepRecord, threshold: float | None, over: str | None, rate: float | None) -> _Asked:
+    """What was asked for, the sweep's own by default; raises SpecError for an axis or a threshold that is none."""
+    axis = sweep.over if over is None else over
+    if axis not in OVER:
+        raise SpecError([f"over: unknown axis {axis!r}; use one of {', '.join(OVER)}"])
+    limit = sweep.threshold if threshold is None else threshold
+    if limit is not None and not math.isfinite(limit):
+        raise SpecError([f"threshold: {limit} is not finite; give a loss, for example 1.8"])
+    return _Asked(axis, limit, rate_for(sweep, axis, rate))
 
 
 def check_counts(workers: Sequence[int]) -> None:
@@ -113,12 +133,6 @@ def _refuse_of_losses(differ: str, **choices: Any) -> None:
     for name, value in choices.items():
         if value is not None:
             raise SpecError([f"{name}: {value} needs losses, and {differ}; leave it out"], f"--{name}")
-
-
-def _level() -> float:
-    from sweeper.extrapolation.estimate import LEVEL
-
-    return LEVEL
 
 
 def _count(forecast: CountForecast, timed: CountTimes, top: int) -> dict[str, Any]:

@@ -31,6 +31,7 @@ def execution_options(function: Callable[..., None]) -> Callable[..., None]:
         finish_running: bool,
         oversubscribe: bool,
         wait_for_seats: bool,
+        one_at_a_time: bool,
         **others: object,
     ) -> None:
         if ray_address and executor != "ray":
@@ -39,7 +40,8 @@ def execution_options(function: Callable[..., None]) -> Callable[..., None]:
             raise click.UsageError("--autoscale goes with --ray-address only")
         if wait_for_seats and not oversubscribe:
             raise click.UsageError("--wait-for-seats goes with --oversubscribe; without it a run always waits")
-        execution = Execution(executor, ray_address, finish_running, oversubscribe, wait_for_seats, autoscale)
+        seating = (oversubscribe, wait_for_seats, autoscale, one_at_a_time)
+        execution = Execution(executor, ray_address, finish_running, *seating)
         with losses_ignored():
             function(execution=execution, **others)
 
@@ -55,6 +57,11 @@ def execution_options(function: Callable[..., None]) -> Callable[..., None]:
         help="With --oversubscribe: share only if the machine has too few cores or GPUs in all, and wait for those "
         "that other sweeps hold.",
     )
+    alone = click.option(
+        "--one-at-a-time",
+        is_flag=True,
+        help="Run no trial beside another, so that none shares memory and caches; for times that are to be compared.",
+    )
     finish = click.option(
         "--finish-running",
         is_flag=True,
@@ -66,7 +73,7 @@ def execution_options(function: Callable[..., None]) -> Callable[..., None]:
     executor = click.option(
         "--executor", type=click.Choice(EXECUTORS), default="ray", show_default=True, help="What runs the MPI jobs."
     )
-    return executor(address(autoscale_option(finish(sharing(waiting(gathered))))))
+    return executor(address(autoscale_option(finish(sharing(waiting(alone(gathered)))))))
 
 
 def audience_of(as_json: bool) -> Audience:

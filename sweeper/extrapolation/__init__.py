@@ -12,12 +12,13 @@ batch normalisation, has no such curves: of it the times are predicted, and no l
 - `validation.py`: how far predictions are off
 """
 
-from sweeper.extrapolation.estimate import Estimate
+from sweeper.extrapolation.estimate import LEVEL, Estimate
 from sweeper.extrapolation.measured_runs import Run, Setting, runs_of
 from sweeper.extrapolation.prediction import CountForecast, CountTimes, Forecaster, PredictedTimes, Prediction
 from sweeper.extrapolation.validation import CountCheck, TimeCheck, leave_one_count_out, time_errors
 
 __all__ = [
+    "LEVEL",
     "CountCheck",
     "CountForecast",
     "CountTimes",

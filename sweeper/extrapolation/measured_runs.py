@@ -120,11 +120,11 @@ def runs_of(sweep: SweepRecord, trials: Sequence[TrialRecord]) -> list[Run]:
     if not runs:
         reasons = "; ".join(faults) or "it has no trials; run some"
         raise _refusal(sweep, f"has no trials whose curve follows from the global batch: {reasons}")
-    check_counts(sweep, runs)
+    _check_counts(sweep, runs)
     return runs
 
 
-def check_counts(sweep: SweepRecord, runs: Sequence[Run]) -> None:
+def _check_counts(sweep: SweepRecord, runs: Sequence[Run]) -> None:
     """Raises SpecError where fewer than two worker counts tell how the time of a step grows with them."""
     counts = sorted({run.workers for run in runs if run.complete and run.timed})
     if len(counts) < 2:

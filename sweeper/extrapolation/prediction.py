@@ -75,38 +75,40 @@ class Prediction:
         return self.curve.chance
 
 
-@dataclass(frozen=True)
-class CountForecast:
-    """A worker count: the promising settings, best first, and how many there are with the others.
+@dataclass(frozen=True, kw_only=True)
+class _Count:
+    """A worker count, and of how many `settings` what is said.
 
     `unknown` counts those of which too little is known, or which diverged; `too_large` those whose batch is too large
     or too small for so many workers. `measured` where the sweep has such trials.
     """
 
     workers: int
+    settings: int
+    unknown: int
+    too_large: int
+    measured: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountForecast(_Count):
+    """A worker count with its promising settings, best first."""
+
     ranking: tuple[Prediction, ...]
-    settings: int
-    unknown: int
-    too_large: int
-    measured: bool
 
 
-@dataclass(frozen=True)
-class CountTimes:
-    """A worker count: the times of all kinds of steps, shortest training first; see `CountForecast` for the counts."""
+@dataclass(frozen=True, kw_only=True)
+class CountTimes(_Count):
+    """A worker count with the times of all kinds of steps, shortest training first."""
 
-    workers: int
     times: tuple[PredictedTimes, ...]
-    settings: int
-    unknown: int
-    too_large: int
-    measured: bool
 
 
 class Forecaster:
     """Learns from runs of at least two worker counts; `over` is an axis, `price` dollars per worker and hour.
 
     Over dollars a price is needed. Of settings whose losses do not follow from the global batch it knows the times.
+    `counts` are those of complete runs, `timed_counts` those among them that had their cores or GPUs for themselves.
     """
 
     def __init__(
@@ -119,6 +121,7 @@ class Forecaster:
         self._curves = Curves([run for run in runs if not run.setting.differs], threshold)
         self._times = step_times(runs)
         self.counts = sorted({run.workers for run in runs if run.complete})
+        self.timed_counts = sorted({run.workers for run in runs if run.complete and run.timed})
 
     def at(self, workers: int) -> CountForecast:
         """The settings whose losses follow at a worker count, by area, those of a small chance to qualify left out."""

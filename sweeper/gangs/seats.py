@@ -141,6 +141,11 @@ class SeatLedger:
         """What nobody holds; below zero where capacity has shrunk under its holders."""
         return self.capacity.total - self._taken
 
+    @property
+    def is_held(self) -> bool:
+        """Whether anybody holds seats."""
+        return bool(self._held)
+
     def has_room(self, need: Seats) -> bool:
         """Whether so many seats are free, on all hosts together."""
         return need.fits(self.free)

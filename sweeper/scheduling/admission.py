@@ -107,10 +107,14 @@ class LaunchFailures:
 
 
 class Admission:
-    """The seats of an executor; with `oversubscribe` a trial that no host can seat takes as much as one has."""
+    """The seats of an executor; with `oversubscribe` a trial that no host can seat takes as much as one has.
 
-    def __init__(self, capacity: Capacity, *, oversubscribe: bool = False) -> None:
+    Where trials run `one_at_a_time`, none fits beside another, however many seats are free.
+    """
+
+    def __init__(self, capacity: Capacity, *, oversubscribe: bool = False, one_at_a_time: bool = False) -> None:
         self._ledger, self._oversubscribe = SeatLedger(capacity), oversubscribe
+        self._one_at_a_time = one_at_a_time
         self._seatless: dict[str, Shape] = {}  # trials whose gangs find no seats, and what they wait for
         self._known = [capacity]  # all that there has been, the present last
         self._waits = False  # for hosts that are away, and has said so
@@ -128,11 +132,15 @@ class Admission:
 
     def fits(self, trial: WaitingTrial) -> bool:
         """Whether the trial's seats are free, and no other of its shape waits for just such seats."""
-        return self._ledger.has_room(self.need(trial)) and shape_of(trial) not in self._seatless.values()
+        return (
+            not self.is_full()
+            and self._ledger.has_room(self.need(trial))
+            and shape_of(trial) not in self._seatless.values()
+        )
 
     def is_full(self) -> bool:
-        """Whether no core is free, so that no trial can begin."""
-        return self._ledger.free.cpus < 1
+        """Whether no core is free, or a trial runs beside which there is to be none, so that no other can begin."""
+        return self._ledger.free.cpus < 1 or (self._one_at_a_time and self._ledger.is_held)
 
     def begin(self, trial: TrialRecord) -> None:
         """A trial runs from now on, and holds its seats."""

@@ -57,7 +57,8 @@ class Scheduler:
     more and ends when what runs has ended, or at once after a second one. A trial whose attempt fails is attempted
     again, up to `retries` times, and goes on from its last checkpoint where its settings ask for these; one that is
     lost with its host does not count, up to `_MOST_LOSSES` times. With
-    `oversubscribe` a trial that no host can seat runs all the same, on as much as one has, and is marked. `guide` says
+    `oversubscribe` a trial that no host can seat runs all the same, on as much as one has, and is marked. With
+    `one_at_a_time` no trial runs beside another, and no gang comes up beside one. `guide` says
     which trial comes next, and which is stopped before its end. `is_cut_off` tells whether the hosts are being taken
     away, and is asked when an attempt has ended so that this may be why: it then counts as interrupted, and `run` ends.
     """
@@ -73,12 +74,13 @@ class Scheduler:
         retries: int = 0,
         limits: Limits | None = None,
         oversubscribe: bool = False,
+        one_at_a_time: bool = False,
         guide: Guide | None = None,
         is_cut_off: Callable[[], bool] = lambda: False,
     ) -> None:
         self._store, self._executor, self._observer, self._clock = store, executor, observer, clock
         self._interrupts, self._finish_running, self._retries = interrupts, finish_running, retries
-        self._limits, self._oversubscribe = limits or Limits(), oversubscribe
+        self._limits, self._oversubscribe, self._one_at_a_time = limits or Limits(), oversubscribe, one_at_a_time
         self._admission = Admission(Capacity(()))
         self._guide = guide or Guide()
         self._ask_cut_off, self._cut_off = is_cut_off, False
@@ -125,7 +127,9 @@ class Scheduler:
                 self._store.leases.end(self._scheduler_id)
 
     def _run_all(self, sweep_id: str) -> None:
-        self._admission = Admission(self._executor.capacity(), oversubscribe=self._oversubscribe)
+        self._admission = Admission(
+            self._executor.capacity(), oversubscribe=self._oversubscribe, one_at_a_time=self._one_at_a_time
+        )
         queue = self._queue = Queue(self._store, sweep_id, whole=bool(self._guide.over))
         waiting: list[WaitingTrial] = []
         told = False
@@ -230,7 +234,7 @@ class Scheduler:
 
     def _prepare_next(self, waiting: Sequence[WaitingTrial]) -> None:
         """Have the gang come up that the first of those who wait for another one will need."""
-        if not self._has_started:
+        if not self._has_started or self._one_at_a_time:
             return
         self._has_started = False
         at_work = {shape_of(running.trial) for running in self._running.values()}

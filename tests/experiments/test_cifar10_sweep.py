@@ -114,6 +114,7 @@ class Listing(Study):
         overrides: Sequence[str] = (),
         *,
         oversubscribe: bool = False,
+        one_at_a_time: bool = False,  # noqa: ARG002 - the frame's signature
         quick: Sequence[str] = (),  # noqa: ARG002 - the frame's signature
     ) -> SweepRecord:
         written = load_spec(self.folder / spec, overrides)

@@ -7,6 +7,7 @@ import lzma
 import os
 import re
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from matplotlib.figure import Figure
 
 from experiments.study import Study, study_command
 from sweeper.errors import UsageError
+from sweeper.gangs.machine import usable_cpus
+from sweeper.gangs.seat_locks import VARIABLE, SeatLocks
+from sweeper.gangs.seats import Seats
 
 SPEC = """\
 name: tiny
@@ -69,6 +73,25 @@ def test_a_sweep_that_is_recorded_with_another_spec_is_not_taken_for_this_one(fo
     study_in(folder).sweep("spec.yaml")
     with pytest.raises(UsageError, match="the sweep tiny is recorded with another spec"):
         study_in(folder).sweep("spec.yaml", ["trial.steps=5"])
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_times_that_are_compared_wait_for_cores_that_others_have(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: bool
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "seats"))
+    locks = SeatLocks.of_this_machine()
+    taken = locks.take(Seats(usable_cpus()))
+    assert taken
+    if not taken.cores:
+        pytest.skip("cores are not told apart in a container with a quota")
+    given_back = threading.Timer(3.0, locks.give_back, [taken])
+    given_back.start()
+    study = study_in(folder)
+    sweep = study.sweep("spec.yaml", oversubscribe=True, one_at_a_time=alone)
+    given_back.join()
+    with study.reading() as store:
+        assert any(trial.oversubscribed for trial in store.trials.of(sweep.id)) is not alone
 
 
 def test_a_store_that_a_run_has_left_does_not_replace_a_newer_result(folder: Path) -> None:

@@ -18,7 +18,7 @@ class Scaling(Figure[ScalingTable]):
     help = "Throughput, efficiency, time and cost by workers."
     title = "Scaling"
     description = "throughput, parallel efficiency, training time and time to the threshold by worker count"
-    choices = ("accuracy", "forecast", "with_sweeps")
+    choices = ("accuracy", "images", "forecast", "with_sweeps")
 
     def table(self, source: Source) -> ScalingTable:
         """See `scaling_table`."""

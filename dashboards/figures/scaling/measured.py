@@ -53,9 +53,12 @@ class Members:
 
 
 def fixed_batch(row: TrialRow, trials: TrialTable, kind: str) -> Any:
-    """The batch of a trial that scaling of this kind fixes: of each worker, or of all together."""
+    """The batch of a trial that scaling of this kind fixes: of each worker, or of all together.
+
+    A command's may be a word, which is the same for both.
+    """
     is_of_all = trials.batch_name == GLOBAL_BATCH_SIZE
-    if row.batch_size is None or is_of_all == (kind == STRONG):
+    if not isinstance(row.batch_size, int | float) or is_of_all == (kind == STRONG):
         return row.batch_size
     return row.batch_size / row.workers if is_of_all else row.batch_size * row.workers
 

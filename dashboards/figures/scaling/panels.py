@@ -32,10 +32,20 @@ class Panel:
     share: bool = False
 
 
+def _throughput(row: ScalingRow) -> float | None:
+    return row.throughput
+
+
 def panels_of(table: ScalingTable) -> list[Panel]:
     """Throughput, efficiency, training time, and as far as asked for cost and times to threshold and accuracy."""
     found = [
-        Panel("Throughput", "throughput, images/s", lambda row: row.throughput, "no trial says its images", _perfect),
+        Panel(
+            "Throughput",
+            "throughput, images/s",
+            _throughput,
+            "no trial says its images",
+            _perfect_of(_throughput, float),
+        ),
         Panel(
             "Parallel efficiency",
             "parallel efficiency",
@@ -43,10 +53,10 @@ def panels_of(table: ScalingTable) -> list[Panel]:
             "no trial says its images",
             share=True,
         ),
-        Panel("Training time", "training time, s", lambda row: row.seconds, "no trial is complete"),
+        _time_panel(table),
     ]
     if any(row.dollars is not None for row in table.rows):
-        found.append(Panel("Training cost", "training cost, $", lambda row: row.dollars, "no trial is complete"))
+        found.append(_cost_panel(table))
     if table.trials.threshold is not None:
         words = f"to {threshold_name(table.trials)}"
         found.append(Panel(f"Time {words}", f"s {words}", lambda row: row.to_threshold, "no trial came to it"))
@@ -54,6 +64,28 @@ def panels_of(table: ScalingTable) -> list[Panel]:
         words = f"to accuracy {setting(table.accuracy)}"
         found.append(Panel(f"Time {words}", f"s {words}", lambda row: row.to_accuracy, "no best trial came to it"))
     return found
+
+
+def _time_panel(table: ScalingTable) -> Panel:
+    def seconds(row: ScalingRow) -> float | None:
+        return row.seconds
+
+    if table.images is None:
+        return Panel("Training time", "training time, s", seconds, "no trial is complete")
+    words = f"{table.images:,} images"
+    perfect = _perfect_of(seconds, lambda workers: 1 / workers)
+    return Panel(f"Time of {words}", f"time of {words}, s", seconds, "no trial says its images", perfect)
+
+
+def _cost_panel(table: ScalingTable) -> Panel:
+    def dollars(row: ScalingRow) -> float | None:
+        return row.dollars
+
+    if table.images is None:
+        return Panel("Training cost", "training cost, $", dollars, "no trial is complete")
+    words = f"{table.images:,} images"
+    perfect = _perfect_of(dollars, lambda _: 1.0)
+    return Panel(f"Cost of {words}", f"cost of {words}, $", dollars, "no trial says its images", perfect)
 
 
 def measured_line(series: ScalingSeries, value: Value) -> Line:
@@ -79,12 +111,18 @@ def predicted_line(series: ScalingSeries, value: Value) -> Line:
     return counts, values
 
 
-def _perfect(series: ScalingSeries) -> Line:
-    known = [row for row in series.all_rows if row.throughput is not None]
-    base = next(((row.workers, row.throughput) for row in known if not row.predicted), None)
-    if base is None:
-        return [], []
-    return [row.workers for row in known], [(base[1] or 0.0) * row.workers / base[0] for row in known]
+def _perfect_of(value: Value, growth: Callable[[int], float]) -> Callable[[ScalingSeries], Line]:
+    """Values of perfect scaling: that of the smallest measured count, growing with the workers as `growth` does."""
+
+    def perfect(series: ScalingSeries) -> Line:
+        known = [row.workers for row in series.all_rows if value(row) is not None]
+        measured = ((row.workers, found) for row in series.rows if (found := value(row)) is not None)
+        base = next(measured, None)
+        if base is None:
+            return [], []
+        return known, [base[1] * growth(workers) / growth(base[0]) for workers in known]
+
+    return perfect
 
 
 _FIXED = {WEAK: "same batch size at every count", STRONG: "same global batch size at every count"}

@@ -32,16 +32,18 @@ class Predictions:
         self._forecaster: Forecaster = Forecaster(runs, None, price=rate)
 
     def rows(self, members: Members, base: tuple[int, float] | None, counts: Sequence[int]) -> tuple[ScalingRow, ...]:
-        """The counts that the series has not run; those of which too little is known are left out."""
+        """Those of the counts of which enough is known."""
         settings = self._settings_of(members)
-        found = (self._row(settings, workers, base) for workers in counts if workers not in members.counts)
+        found = (self._row(settings, workers, base) for workers in counts)
         return tuple(row for row in found if row is not None)
 
     def _settings_of(self, members: Members) -> list[Setting]:
         """The settings that the series compares, with the batch that its kind fixes."""
         rows = [row for workers in members.counts for row in members.compared(workers)]
         known = [(self._settings[row.trial], row) for row in rows if row.trial in self._settings]
-        return list(dict.fromkeys(_as_kind(setting, members, row) for setting, row in known))
+        # A setting that was run both ways is one, in whatever order its trials name what they were given.
+        alike = {frozenset(setting.values): setting for setting in (_as_kind(one, members, row) for one, row in known)}
+        return list(alike.values())
 
     def _row(self, settings: Sequence[Setting], workers: int, base: tuple[int, float] | None) -> ScalingRow | None:
         fits = [setting for setting in settings if setting.can_run(workers)]

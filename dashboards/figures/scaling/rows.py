@@ -20,8 +20,9 @@ class ScalingRow:
     time of a step on the smallest count over that on this one. `to_threshold` is in seconds of training until the best
     trial's loss first came to the threshold, `to_accuracy` until its first evaluation that has the accuracy; None where
     it never did. `seconds` is the median training time of the same trials as the throughput, and `dollars` what that
-    costs; None without a price. With `oversubscribed` these are of trials whose ranks shared cores or GPUs: the count
-    has no others. A `predicted` row is a forecast, and its `trials` are settings.
+    costs; None without a price. In a table of so many images both are of these, at this throughput. With
+    `oversubscribed` these are of trials whose ranks shared cores or GPUs: the count has no others. A `predicted` row is
+    a forecast, and its `trials` are settings.
     """
 
     workers: int
@@ -52,6 +53,11 @@ class ScalingSeries:
     name: str = ""
     sweep: str = ""
     predicted: tuple[ScalingRow, ...] = ()
+
+    @property
+    def measured(self) -> set[int]:
+        """The counts that have a complete trial."""
+        return {row.workers for row in self.rows if row.seconds is not None}
 
     @property
     def all_rows(self) -> list[ScalingRow]:

@@ -9,11 +9,12 @@ from dashboards.figures.base import Choices
 from dashboards.figures.scaling.measured import Members, measured_row, members_of
 from dashboards.figures.scaling.predicted import Predictions
 from dashboards.figures.scaling.rows import STRONG, WEAK, ScalingRow, ScalingSeries
-from dashboards.figures.tables import TrialTable
+from dashboards.figures.tables import WORKERS, TrialTable
 from dashboards.figures.tables.csv_text import csv_text
 from dashboards.figures.words.labels import group_name
 from sweeper.answers.forecast import check_counts
 from sweeper.errors import FigureError, SpecError
+from sweeper.ranking.cost import dollars_per_second
 from sweeper.store import Store
 
 
@@ -22,13 +23,15 @@ class ScalingTable:
     """Scaling of a sweep, and of those that are drawn with it.
 
     Where all counts of a series have settings in common, batch size, rate and what else varies, throughputs and times
-    are of these (`matched`), so that like is compared with like. `accuracy` is the one that was asked for.
+    are of these (`matched`), so that like is compared with like. `accuracy` is the one that was asked for. Times and
+    costs are those of a whole trial, or of `images` images where so many were asked for.
     """
 
     trials: TrialTable
     matched: bool
     series: tuple[ScalingSeries, ...]
     accuracy: float | None = None
+    images: int | None = None
 
     @property
     def kind(self) -> str:
@@ -54,8 +57,8 @@ def scaling_table(
     Of a worker count that has oversubscribed trials only these count, and it is marked. Reads a curve per count.
 
     Raises:
-        FigureError: no trial has a throughput, a sweep is given twice, an accuracy that none can be, no trial was
-            evaluated, or a forecast of a count that has run, or of which too little is known.
+        FigureError: no trial has a throughput, a sweep is given twice, an accuracy or a number of images that none can
+            be, no trial was evaluated, or a forecast of a count that has run, or of which too little is known.
         SpecError: the sweep's step times cannot be forecast.
         StoreError: the store cannot be read.
     """
@@ -72,7 +75,25 @@ def scaling_table(
         )
     if choices.forecast:
         made = _with_predictions(store, members, made, tables, choices.forecast)
-    return ScalingTable(trials, all(one.common for one in members), tuple(made), choices.accuracy)
+    if choices.images is not None:
+        rates = {table.sweep: table.rate for table in tables}
+        made = [_of_images(series, choices.images, rates[series.sweep]) for series in made]
+    return ScalingTable(trials, all(one.common for one in members), tuple(made), choices.accuracy, choices.images)
+
+
+def _of_images(series: ScalingSeries, images: int, rate: float | None) -> ScalingSeries:
+    """A series with the times and costs of so many images, at its throughputs; `rate` in dollars per worker and hour.
+
+    Trials of one sweep need not see equally many: with `steps` those of more workers see more.
+    """
+
+    def of_images(row: ScalingRow) -> ScalingRow:
+        seconds = images / row.throughput if row.throughput else None
+        per_second = None if rate is None else dollars_per_second({WORKERS: row.workers}, rate)
+        dollars = None if seconds is None or per_second is None else seconds * per_second
+        return replace(row, seconds=seconds, dollars=dollars)
+
+    return replace(series, rows=tuple(map(of_images, series.rows)), predicted=tuple(map(of_images, series.predicted)))
 
 
 def _series(store: Store, members: Members, name: str, accuracy: float | None) -> ScalingSeries:
@@ -119,21 +140,27 @@ def _with_predictions(
             continue
     wanted = sorted(set(counts))
     found = [
-        replace(series, predicted=predictions[series.sweep].rows(one, base_of(series.rows), wanted))
-        if series.sweep in predictions
-        else series
+        _predicted(series, one, predictions[series.sweep], wanted) if series.sweep in predictions else series
         for one, series in zip(members, made, strict=True)
     ]
-    _check_predicted(first, found, wanted, [one for one in members if one.trials.sweep in predictions])
+    _check_predicted(first, [series for series in found if series.sweep in predictions], wanted)
     return found
 
 
-def _check_predicted(
-    first: TrialTable, series: Sequence[ScalingSeries], wanted: Sequence[int], members: Sequence[Members]
-) -> None:
+def _predicted(
+    series: ScalingSeries, members: Members, predictions: Predictions, counts: Sequence[int]
+) -> ScalingSeries:
+    """A series with the counts of which it has no complete trial, in place of what it says of these."""
+    missing = [count for count in counts if count not in series.measured]
+    predicted = predictions.rows(members, base_of(series.rows), missing)
+    known = {row.workers for row in predicted}
+    return replace(series, rows=tuple(row for row in series.rows if row.workers not in known), predicted=predicted)
+
+
+def _check_predicted(first: TrialTable, series: Sequence[ScalingSeries], wanted: Sequence[int]) -> None:
     """Refuse counts that every series has run, and those of which nothing is known; raises FigureError."""
     for count in wanted:
-        if all(count in one.counts for one in members):
+        if all(count in one.measured for one in series):
             raise FigureError(
                 f"sweep {first.name!r}: {count} worker{'s have' if count > 1 else ' has'} run already",
                 "forecast counts that have not run",
@@ -153,6 +180,9 @@ def _check(store: Store, tables: Sequence[TrialTable], choices: Choices) -> None
             raise FigureError(f"sweep {table.name!r} ({table.sweep}) is in the figure already", "name it once")
     if choices.forecast:
         check_counts(choices.forecast)
+    images = choices.images
+    if images is not None and (isinstance(images, bool) or not isinstance(images, int) or images < 1):
+        raise FigureError(f"images: {images!r} is not a number of images", "give a whole number above 0, say 60000")
     accuracy = choices.accuracy
     if accuracy is None:
         return

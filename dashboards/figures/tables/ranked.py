@@ -129,9 +129,10 @@ def _is_global(parameters: Mapping[str, Any]) -> bool:
 
 def _batch(parameters: Mapping[str, Any], batch_name: str) -> Any:
     value = parameters.get(batch_name)
-    if value is None and batch_name == GLOBAL_BATCH_SIZE and parameters.get(BATCH_SIZE) is not None:
-        return parameters[WORKERS] * parameters[BATCH_SIZE]
-    return value
+    if value is not None or batch_name != GLOBAL_BATCH_SIZE:
+        return value
+    share = parameters.get(BATCH_SIZE)  # a command's may be a word
+    return parameters[WORKERS] * share if isinstance(share, int | float) else share
 
 
 def _varied(trials: Sequence[Candidate], group_by: Sequence[str]) -> list[str]:

@@ -26,6 +26,7 @@ CHOICES = st.builds(
     st.none() | st.floats(0.01, 1),
     st.lists(st.integers(1, 1000), max_size=3).map(tuple),
     st.lists(st.text(min_size=1, max_size=9), max_size=3).map(tuple),
+    st.none() | st.integers(1, 10**9),
 )
 
 
@@ -53,6 +54,7 @@ def test_an_address_gives_the_same_view(
         float(query["accuracy"]) if "accuracy" in query else None,
         [int(count) for count in several.get("forecast", ())],
         several.get("with"),
+        int(query["images"]) if "images" in query else None,
     )
     assert found == view
 

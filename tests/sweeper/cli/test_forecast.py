@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,8 @@ def forecast(run: Any) -> Any:
     return lambda *arguments: run("forecast", *arguments)
 
 
-def ended(store: Store, written: dict[str, Any], oversubscribed: bool = False) -> None:
-    """A sweep all of whose trials have the same curve by steps."""
+def ended(store: Store, written: dict[str, Any], shared: Collection[int] = ()) -> None:
+    """A sweep all of whose trials have the same curve by steps; ranks of `shared` worker counts had no cores alone."""
     spec = parse_spec(written)
     sweep = store.sweeps.add(spec, plan(spec))
     for trial in store.trials.of(sweep):
@@ -66,7 +67,8 @@ def ended(store: Store, written: dict[str, Any], oversubscribed: bool = False) -
         attempt = store.attempts.claim(trial.id)
         assert attempt
         store.attempts.add_points(trial.id, attempt, points)
-        store.attempts.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points), oversubscribed=oversubscribed)
+        end = (TrialState.COMPLETED, summarize(points))
+        store.attempts.finish(trial.id, attempt, *end, oversubscribed=trial.workers in shared)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_an_import_and_oversubscribed_times_have_no_forecast(forecast: Any, stor
     assert code == 1
     assert "logs" in err
     assert "is an import" in err
-    ended(store, {"name": "x", "space": {"workers": [1, 2]}}, oversubscribed=True)
+    ended(store, {"name": "x", "space": {"workers": [1, 2]}}, shared=(1, 2))
     assert "of no worker count (oversubscribed ones tell no times)" in forecast("x", "--workers", "4")[2]
 
 
@@ -152,6 +154,13 @@ def test_models_whose_losses_do_not_follow_have_times_and_costs(
     assert answer["note"] in out.splitlines()
     assert "predicted seconds" in out
     assert "predicted area" not in out
+
+
+def test_times_are_said_to_come_from_counts_that_shared_nothing(forecast: Any, store: Store) -> None:
+    space = {"workers": [1, 2, 4], "batch_size": [16]}
+    ended(store, {"name": "x", "trial": {"model": "resnet-20"}, "space": space}, shared=(4,))
+    assert json.loads(forecast("x", "--workers", "8", "--json")[1])["measured_workers"] == [1, 2]
+    assert "predicted from 1, 2 workers" in forecast("x", "--workers", "8")[1]
 
 
 def test_what_goes_with_losses_is_refused_for_models_without(forecast: Any, store: Store) -> None:

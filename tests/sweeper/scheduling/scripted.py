@@ -63,6 +63,7 @@ class ScriptedExecutor:
         self.script, self.seats = script, seats
         self.started: list[Job] = []
         self.most_seats = 0
+        self.most_together = 0
         self.closed = False
         self.orphans_of: list[str] = []
         self.dismissed_at: list[int] = []
@@ -80,6 +81,7 @@ class ScriptedExecutor:
     def start(self, job: Job) -> None:
         self.started.append(job)
         self._playing[job.trial_id] = (job, deque(self.script(job)))
+        self.most_together = max(self.most_together, len(self._playing))
         self.most_seats = max(self.most_seats, sum(j.need.cpus for j, _ in self._playing.values()))
 
     def events(self, timeout_s: float) -> Sequence[JobEvent]:  # noqa: ARG002 - virtual time never waits

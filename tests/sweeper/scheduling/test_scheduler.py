@@ -446,6 +446,16 @@ def test_what_earlier_runs_left_is_ended_first_and_again_where_a_scheduler_has_g
     assert executor.orphans_of == [sweep, sweep]
 
 
+@pytest.mark.parametrize(("alone", "together"), [(False, 3), (True, 1)])
+def test_trials_one_at_a_time_leave_seats_free(store: Store, alone: bool, together: int) -> None:
+    sweep = submit(store, workers=[1, 2], batch_size=[8, 16, 32])
+    executor = ScriptedExecutor(seats=3)
+    Scheduler(store, executor, Watcher(), one_at_a_time=alone).run(sweep)
+    assert {trial.state for trial in store.trials.of(sweep)} == {TrialState.COMPLETED}
+    assert executor.most_together == together
+    assert bool(executor.prepared) is not alone  # no gang starts beside a trial
+
+
 def test_more_workers_than_seats_are_refused_or_share_them_and_are_marked(store: Store) -> None:
     sweep = submit(store, workers=[2, 5])
     executor = ScriptedExecutor(seats=2)

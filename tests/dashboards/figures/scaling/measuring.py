@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from engine.config import TrainingConfig
 from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
@@ -28,26 +29,32 @@ def trained(
     accuracies: Callable[[TrialRecord], tuple[float, ...]] = lambda _: (),
     pace: float = 1.0,
     shared: Callable[[TrialRecord], bool] = lambda _: False,
+    fails: Callable[[TrialRecord], bool] = lambda _: False,
     **fields: Any,
 ) -> SweepRecord:
-    """A sweep of alexnet-cifar whose losses fall from 2.4 to 1.0 in eight points, evaluated at each of the first."""
+    """A sweep of alexnet-cifar whose losses fall from 2.4 to 1.0 in eight points, evaluated at each of the first.
+
+    A trial that `fails` does so after its last point.
+    """
     written = {"name": name, "trial": {"images": IMAGES, **fields.pop("trial", {})}, "space": space, **fields}
     spec = parse_spec({"objective": {"threshold": 1.8}, **written})
     sweep = store.sweeps.add(spec, plan(spec))
     for trial in store.trials.of(sweep):
-        batch = trial.planned.config.global_batch(trial.workers)  # type: ignore[union-attr]
-        steps = IMAGES // batch
+        config = trial.planned.config
+        assert isinstance(config, TrainingConfig)
+        batch, images = config.global_batch(trial.workers), trial.whole_images or 0
+        steps = images // batch
         seconds = pace * steps * step_seconds(trial.workers, batch / trial.workers)
         parts = [n / POINTS for n in range(1, POINTS + 1)]
-        points = [LossPoint(round(steps * f), round(IMAGES * f), seconds * f, 2.6 - 1.6 * f) for f in parts]
+        points = [LossPoint(round(steps * f), round(images * f), seconds * f, 2.6 - 1.6 * f) for f in parts]
         attempt = store.attempts.claim(trial.id)
         assert attempt
         store.attempts.add_points(trial.id, attempt, points)
         for point, accuracy in zip(points, accuracies(trial), strict=False):
             found = EvaluationRecord(point.step, point.images, point.seconds, point.loss, accuracy)
             store.attempts.add_evaluation(trial.id, attempt, found)
-        end = (TrialState.COMPLETED, summarize(points))
-        store.attempts.finish(trial.id, attempt, *end, oversubscribed=shared(trial))
+        state = TrialState.FAILED if fails(trial) else TrialState.COMPLETED
+        store.attempts.finish(trial.id, attempt, state, summarize(points), oversubscribed=shared(trial))
     return store.sweeps.find(sweep)
 
 

@@ -14,7 +14,10 @@ from dashboards.figures.scaling.table import ScalingTable, scaling_csv, scaling_
 from dashboards.figures.tables import trial_table
 from dashboards.plot import draw_figure
 from sweeper.errors import FigureError, SpecError
+from sweeper.plan import plan
+from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
+from sweeper.spec import parse_spec
 from sweeper.store import Store, SweepRecord
 from tests.dashboards.figures.scaling.measuring import IMAGES, seconds_of, step_seconds, trained
 
@@ -173,6 +176,81 @@ def test_a_count_between_measured_ones_is_joined_to_both(store: Store) -> None:
 def test_counts_that_cannot_be_predicted_are_refused(store: Store, forecast: tuple[int, ...], words: str) -> None:
     with pytest.raises(FigureError, match=words):
         table(store, trained(store, WEAK), forecast=forecast)
+
+
+def test_a_setting_that_both_kinds_have_run_is_predicted_once(store: Store) -> None:
+    """One worker has the strong batch, and four have the weak one."""
+    settings = [{"batch_size": 64}, {"global_batch_size": 256}]
+    weak, strong = table(store, trained(store, {"points": settings, "workers": [1, 2, 4]}), forecast=(8,)).series
+    assert [row.trials for row in (*weak.predicted, *strong.predicted)] == [1, 1]
+
+
+def test_a_count_none_of_whose_trials_is_complete_can_be_predicted(store: Store) -> None:
+    sweep = trained(store, WEAK, fails=lambda trial: trial.workers == 2)
+    (plain,) = table(store, sweep).series
+    assert [row.seconds is None for row in plain.rows] == [False, True, False]
+    (series,) = table(store, sweep, forecast=(2, 8)).series
+    assert [(row.workers, row.predicted) for row in series.all_rows] == [(1, False), (2, True), (4, False), (8, True)]
+    assert all(row.throughput for row in series.all_rows)
+
+
+def test_a_base_that_failed_is_replaced_by_the_next_count(store: Store) -> None:
+    (series,) = table(store, trained(store, WEAK, fails=lambda trial: trial.workers == 1), forecast=(1,)).series
+    assert [row.speedup for row in series.all_rows] == pytest.approx(
+        [step_seconds(2, 64) / step_seconds(1, 64) / 2, 1.0, 2 * step_seconds(2, 64) / step_seconds(4, 64)], rel=0.1
+    )
+
+
+def test_times_and_costs_can_be_those_of_so_many_images(store: Store) -> None:
+    """With a budget of steps, trials of more workers see more images, and the figure compares like with like."""
+    sweep = trained(store, BOTH, trial={"images": None, "steps": 16})
+    found = table(store, sweep, rate=1.8, images=60_000, forecast=(8,))
+    for series in found.series:
+        for row in series.rows:
+            size = 64 * (row.workers if series.kind == "weak" else 1)
+            epoch = 60_000 / size * step_seconds(row.workers, size / row.workers)
+            assert row.seconds == pytest.approx(epoch)
+            assert row.dollars == pytest.approx(epoch / 3600 * row.workers * 1.8)
+        (predicted,) = series.predicted
+        assert predicted.seconds == pytest.approx(60_000 / (predicted.throughput or 0.0))
+    _, _, time, cost, *_ = panels_of(found)
+    assert (time.axis, cost.axis) == ("time of 60,000 images, s", "cost of 60,000 images, $")
+    assert time.perfect
+    assert cost.perfect
+    weak = found.series[0]
+    counts, ideal = time.perfect(weak)
+    assert counts == [1, 2, 4, 8]
+    assert ideal == pytest.approx([(weak.rows[0].seconds or 0.0) / workers for workers in counts])
+    assert cost.perfect(weak)[1] == pytest.approx([weak.rows[0].dollars] * 4)
+
+
+def test_without_a_price_images_cost_nothing_that_is_known(store: Store) -> None:
+    assert all(row.dollars is None for row in table(store, trained(store, WEAK), images=10).rows)
+
+
+@pytest.mark.parametrize("images", [0, -1, 1.5, True])
+def test_what_is_no_number_of_images_is_refused(store: Store, images: Any) -> None:
+    with pytest.raises(FigureError, match=r"images: .* is not a number of images; give a whole number above 0"):
+        table(store, trained(store, WEAK), images=images)
+
+
+def test_batches_of_commands_may_be_words(store: Store) -> None:
+    settings = [{"batch_size": "small"}, {"global_batch_size": "large"}]
+    trial = {"command": ["train", "{batch_size}", "{global_batch_size}"]}
+    spec = parse_spec({"name": "words", "trial": trial, "space": {"points": settings, "workers": [1, 2]}})
+    sweep = store.sweeps.add(spec, plan(spec))
+    for one in store.trials.of(sweep):
+        attempt = store.attempts.claim(one.id)
+        assert attempt
+        points = [LossPoint(n, 100 * n, n / one.workers, 2.0 / n) for n in (1, 2)]
+        store.attempts.add_points(one.id, attempt, points)
+        store.attempts.finish(one.id, attempt, TrialState.COMPLETED, summarize(points))
+    found = table(store, store.sweeps.find(sweep))
+    assert [row.batch_size for row in found.trials.rows] == ["small", "large"] * 2
+    assert [(one.kind, [row.speedup for row in one.rows]) for one in found.series] == [
+        ("weak", [1.0, 2.0]),
+        ("strong", [1.0, 2.0]),
+    ]
 
 
 def test_sweeps_without_a_forecast_say_why(store: Store) -> None:

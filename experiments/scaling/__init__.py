@@ -1,0 +1,1 @@
+"""Strong and weak scaling of residual networks, in time and in dollars, beside DistributedDataParallel."""
