@@ -128,7 +128,9 @@ class Watched:
     def _processes(self) -> list[tuple[str, str]]:
         """Of gangs, on any host."""
         told = [
-            (host.name, " ".join(words_of(one))) for host in self._cluster.hosts for one in self._cluster.processes(host)
+            (host.name, " ".join(words_of(one)))
+            for host in self._cluster.hosts
+            for one in self._cluster.processes(host)
         ]
         return [(name, words) for name, words in told if any(part in words for part in _OF_GANGS)]
 
