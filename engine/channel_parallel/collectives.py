@@ -72,12 +72,11 @@ class Group(ABC):
         self._traffic.add(transfer, len(into) - counts[self.rank], own)
         return self._gather(own, into, counts) if len(into) else Pending(into)
 
-    def reduce_scatter(self, values: Tensor, counts: Sequence[int], transfer: Transfer) -> Pending:
-        """This rank's part [counts[rank]] of the sum of all ranks' `values` [sum of counts]."""
+    def reduce_scatter(self, values: Tensor, into: Tensor, counts: Sequence[int], transfer: Transfer) -> Pending:
+        """This rank's part of the sum of all ranks' `values` [sum of counts], in `into`: counts[rank], in any shape."""
         if self.size == 1:
-            return Pending(values)
-        into = values.new_empty(counts[self.rank])
-        self._traffic.add(transfer, len(values) - len(into), values)
+            return Pending(values.view_as(into))
+        self._traffic.add(transfer, len(values) - into.numel(), values)
         return self._scatter(values, into, counts) if len(values) else Pending(into)
 
     def all_reduce(self, values: Tensor, transfer: Transfer) -> Pending:
@@ -106,15 +105,21 @@ class MpiGroup(Group):
         self._comm = comm
 
     def _gather(self, own: Tensor, into: Tensor, counts: Sequence[int]) -> Pending:
-        request = self._comm.Iallgatherv(_message(own), (_message(into), counts))
-        return Pending(into, request.Wait)
+        return self._sent(into, self._comm.Iallgatherv(_message(own), (_message(into), counts)), own)
 
     def _scatter(self, values: Tensor, into: Tensor, counts: Sequence[int]) -> Pending:
-        request = self._comm.Ireduce_scatter(_message(values), _message(into), list(counts))
-        return Pending(into, request.Wait)
+        return self._sent(into, self._comm.Ireduce_scatter(_message(values), _message(into), list(counts)), values)
 
     def _sum(self, values: Tensor) -> Pending:
-        return Pending(values, self._comm.Iallreduce(MPI.IN_PLACE, _message(values)).Wait)
+        return self._sent(values, self._comm.Iallreduce(MPI.IN_PLACE, _message(values)), values)
+
+    def _sent(self, result: Tensor, request: MPI.Request, message: Tensor) -> Pending:
+        def finish() -> None:
+            request.Wait()
+            del kept[:]
+
+        kept = [message]  # which mpi4py's requests of collectives let go of (4.1)
+        return Pending(result, finish)
 
 
 def _message(tensor: Tensor) -> Any:
@@ -152,14 +157,15 @@ class TorchGroup(Group):
 
     def _scatter(self, values: Tensor, into: Tensor, counts: Sequence[int]) -> Pending:
         largest = max(counts)
-        parts = [_padded(part, largest) for part in torch.split(values, list(counts))]
-        slot = into if len(into) == largest else into.new_empty(largest)
+        parts = [_padded(one, largest) for one in torch.split(values, list(counts))]
+        part = into.view(-1)
+        slot = part if len(part) == largest else part.new_empty(largest)
         work = distributed.reduce_scatter(slot, parts, group=self._group, async_op=True)
 
         def finish() -> None:
             work.wait()
-            if slot is not into:
-                into.copy_(slot[: len(into)])
+            if slot is not part:
+                part.copy_(slot[: len(part)])
 
         return Pending(into, finish)
 

@@ -145,7 +145,7 @@ class _Stationary(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, cut: Cut) -> Tensor:
         placement = cut.placement
-        gathered = _gathered(x, placement.among_channel_peers, cut.own_channels, "gather x").wait()
+        gathered = gather_channels(x, placement.among_channel_peers, cut.own_channels, "gather x").wait()
         partial = _output(cut.layer, gathered, weight)
         y = _scattered(partial, placement.among_filter_peers, cut.own_filters, "scatter y").wait()
         if bias is not None:
@@ -179,7 +179,7 @@ class _Backward:
     ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """Those asked for."""
         peers = self._cut.placement.among_filter_peers
-        gathering = _gathered(self._own_dy, peers, self._cut.own_filters, "gather dy")
+        gathering = gather_channels(self._own_dy, peers, self._cut.own_filters, "gather dy")
         bias = self._summed(self._own_dy.sum([d for d in range(self._own_dy.dim()) if d != 1])) if to_bias else None
         own = self._filter_gradient(self._own_dy) if to_weight and peers.size > 1 else None
         dy = gathering.wait()
@@ -230,7 +230,7 @@ def _input_gradient(layer: LocalLayer, dy: Tensor, x: Tensor, weight: Tensor) ->
     return layer.input_gradient(dy, x, weight) if dy.numel() and x.numel() else torch.zeros_like(x)
 
 
-def _gathered(own: Tensor, group: Group, sizes: Sequence[int], transfer: Transfer) -> Pending:
+def gather_channels(own: Tensor, group: Group, sizes: Sequence[int], transfer: Transfer) -> Pending:
     """[n, sum of sizes, ...] of every rank's [n, size, ...]."""
     if group.size == 1:
         return Pending(own)
@@ -254,8 +254,9 @@ def _scattered(values: Tensor, group: Group, sizes: Sequence[int], transfer: Tra
     batch, _, *rest = values.shape
     parts = [_flat(part) for part in torch.split(values, list(sizes), 1)]
     flat = _flat(values) if batch == 1 else torch.cat(parts)
-    pending = group.reduce_scatter(flat, [len(part) for part in parts], transfer)
-    return pending.then(lambda own: own.view(batch, sizes[group.rank], *rest))
+    # In its shape from the beginning: autograd would not let a layer that follows change a view of it in place.
+    into = values.new_empty(batch, sizes[group.rank], *rest)
+    return group.reduce_scatter(flat, into, [len(part) for part in parts], transfer)
 
 
 def _dense(maps: Tensor) -> Tensor:

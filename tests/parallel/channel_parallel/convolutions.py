@@ -159,6 +159,7 @@ def variants() -> list[Case]:
             found += [
                 plain,
                 replace(plain, dtype=torch.float32, channels=64, filters=32, batch=4),
+                replace(plain, batch=6, channels=3, filters=64, size=(16, 16)),  # messages that MPI sends in pieces
                 replace(plain, channels=1, filters=1),
                 replace(plain, batch=1, stride=(2, 1), dilation=(1, 2)),
                 replace(plain, needs_dx=False, bias=False),
