@@ -18,24 +18,29 @@ from engine.channel_parallel.algorithms import (
 if TYPE_CHECKING:
     from engine.channel_parallel.convolution import ChannelParallelConv2d
     from engine.channel_parallel.grid import ProcessGrid
+    from engine.channel_parallel.network import ChannelParallelNetwork, split_network
     from engine.channel_parallel.split_layer import whole_tensors
 
 __all__ = [
     "ALGORITHMS",
     "Algorithm",
     "ChannelParallelConv2d",
+    "ChannelParallelNetwork",
     "ConvolutionShape",
     "GridError",
     "ProcessGrid",
     "Ways",
     "bytes_moved",
+    "split_network",
     "ways_of",
     "whole_tensors",
 ]
 
 _HOMES = {  # of what needs torch and MPI
     "ChannelParallelConv2d": "convolution",
+    "ChannelParallelNetwork": "network",
     "ProcessGrid": "grid",
+    "split_network": "network",
     "whole_tensors": "split_layer",
 }
 
