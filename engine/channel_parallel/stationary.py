@@ -167,8 +167,9 @@ class _Stationary(torch.autograd.Function):
 class _Backward:
     """One backward pass, in an order in which what is sent travels while something else is computed.
 
-    While dL/dy is gathered, the gradients of the weights of this rank's own filters are computed, which need no other.
-    Then whichever gradient has to be sent comes first, and the other is computed meanwhile.
+    While dL/dy is gathered, the gradients of the weights of this rank's own filters are computed, which need no other;
+    but not where more weights would have to be copied, to join them with the rest, than numbers are gathered. Then
+    whichever gradient has to be sent comes first, and the other is computed meanwhile.
     """
 
     def __init__(self, cut: Cut, x: Tensor, weight: Tensor, own_dy: Tensor) -> None:
@@ -181,7 +182,7 @@ class _Backward:
         peers = self._cut.placement.among_filter_peers
         gathering = gather_channels(self._own_dy, peers, self._cut.own_filters, "gather dy")
         bias = self._summed(self._own_dy.sum([d for d in range(self._own_dy.dim()) if d != 1])) if to_bias else None
-        own = self._filter_gradient(self._own_dy) if to_weight and peers.size > 1 else None
+        own = self._filter_gradient(self._own_dy) if to_weight and self._gathers_much() else None
         dy = gathering.wait()
         sends_x = self._cut.placement.among_channel_peers.size > 1
         x = self._data(dy) if to_x and sends_x else None
@@ -193,6 +194,10 @@ class _Backward:
             weight.wait().view_as(self._weight) if weight else None,
             bias.wait() if bias else None,
         )
+
+    def _gathers_much(self) -> bool:
+        own, filters = self._own_dy.shape[1], sum(self._cut.own_filters)
+        return own < filters and self._own_dy[:, :1].numel() * (filters - own) > self._weight.numel()
 
     def _data(self, dy: Tensor) -> Pending:
         partial = _input_gradient(self._cut.layer, dy, self._x, self._weight)
