@@ -14,11 +14,13 @@ from engine.channel_parallel.algorithms import (
     bytes_moved,
     ways_of,
 )
+from engine.channel_parallel.choice import Estimate, LayerChoice, Machine, NetworkPlan, plan_of, plans_of
 
 if TYPE_CHECKING:
     from engine.channel_parallel.convolution import ChannelParallelConv2d
     from engine.channel_parallel.grid import ProcessGrid
     from engine.channel_parallel.network import ChannelParallelNetwork, split_network
+    from engine.channel_parallel.shapes import shapes_of
     from engine.channel_parallel.split_layer import whole_tensors
 
 __all__ = [
@@ -27,10 +29,17 @@ __all__ = [
     "ChannelParallelConv2d",
     "ChannelParallelNetwork",
     "ConvolutionShape",
+    "Estimate",
     "GridError",
+    "LayerChoice",
+    "Machine",
+    "NetworkPlan",
     "ProcessGrid",
     "Ways",
     "bytes_moved",
+    "plan_of",
+    "plans_of",
+    "shapes_of",
     "split_network",
     "ways_of",
     "whole_tensors",
@@ -40,6 +49,7 @@ _HOMES = {  # of what needs torch and MPI
     "ChannelParallelConv2d": "convolution",
     "ChannelParallelNetwork": "network",
     "ProcessGrid": "grid",
+    "shapes_of": "shapes",
     "split_network": "network",
     "whole_tensors": "split_layer",
 }

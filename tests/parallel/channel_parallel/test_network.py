@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from engine.channel_parallel import ALGORITHMS, Algorithm, ProcessGrid, split_network, whole_tensors
+from engine.channel_parallel.choice import Machine, plan_of
+from engine.channel_parallel.shapes import shapes_of
 from engine.channel_parallel.split_layer import SplitLayer
 from engine.errors import ModelError
 from engine.models import make_network
@@ -139,6 +141,21 @@ def test_each_layer_may_have_an_algorithm_of_its_own() -> None:
         ModelError, match="algorithm: names none for layer '5'; give one for each layer, or one for all"
     ):
         split_network(stack(), grid, {"0": "stationary-y"})
+
+
+def test_a_plan_can_be_followed() -> None:
+    network, grid = built_in("resnet-20", 8), grid_of(1)
+    machine = Machine(latency_s=1e-5, bytes_per_s=1e9, multiply_adds_per_s=1e10)
+    plan = plan_of(shapes_of(network, (3, 8, 8), BATCH), grid.samples, grid.channels, machine)
+    split = split_network(deepcopy(network), grid, plan.algorithms)
+    samples, targets = pictures(8)
+    grid.traffic.bytes.clear()
+    assert loss_of(split, samples, targets).item() == pytest.approx(
+        loss_of(network, samples, targets).item(), rel=1e-12
+    )
+    of_layers = sum(number for transfer, number in grid.traffic.bytes.items() if transfer != "layers")
+    # The plan counts 4 bytes a number, and pictures get no gradient.
+    assert WORLD.allreduce(of_layers) == 2 * plan.bytes_moved
 
 
 def test_a_step_in_float32_is_the_same_within_rounding() -> None:
