@@ -158,3 +158,10 @@ def test_what_cannot_be_is_refused() -> None:
             GridError, match=r"precision: MPI sums float32 and float64, and the network computes in torch.b"
         ):
             half(torch.zeros(1, grid.parts(4).sizes[grid.channel], 5, 5, dtype=torch.bfloat16))
+
+
+def test_a_grid_gives_its_communicators_back() -> None:
+    for _ in range(500):  # an MPI has some two thousand
+        grid = ProcessGrid(WORLD, SAMPLES[-1])
+        grid.placement("stationary-w")
+        grid.free()
