@@ -89,6 +89,7 @@ bench: env
 	$(BIN)/python -m benchmarks.busy
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.exchange
+	$(BIN)/python -m benchmarks.channel_parallel
 	$(BIN)/python -m benchmarks.cuda_ext
 
 clean:

@@ -19,7 +19,20 @@ ROW = {"name", "value", "unit", "baseline", "baseline_value", "ratio", "n", "spr
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "area", ["big_sweeps", "busy", "cuda_ext", "engine", "exchange", "gangs", "live", "pages", "pruning", "store"]
+    "area",
+    [
+        "big_sweeps",
+        "busy",
+        "channel_parallel",
+        "cuda_ext",
+        "engine",
+        "exchange",
+        "gangs",
+        "live",
+        "pages",
+        "pruning",
+        "store",
+    ],
 )
 def test_a_quick_benchmark_writes_its_rows(area: str, tmp_path: Path) -> None:
     file = tmp_path / "rows.json"

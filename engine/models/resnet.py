@@ -34,7 +34,7 @@ class ResNetCifar(nn.Module):
         inputs = _CIFAR_WIDTHS[0]
         for outputs in _CIFAR_WIDTHS:
             for _ in range(blocks):
-                layers.append(_Block(inputs, outputs))
+                layers.append(Block(inputs, outputs))
                 inputs = outputs
         self.features = nn.Sequential(*layers)
         self.classifier = fully_connected([inputs, classes], fc)
@@ -62,7 +62,7 @@ class ResNet50(nn.Module):
             layers = [convolution(channels, inputs, 3)]
         for stage, (width, blocks) in enumerate(_STAGES_OF_50):
             for block in range(blocks):
-                layers.append(_Bottleneck(inputs, width, stride=2 if stage and not block else 1))
+                layers.append(Bottleneck(inputs, width, stride=2 if stage and not block else 1))
                 inputs = width * _EXPANSION
         self.features = nn.Sequential(*layers)
         self.classifier = fully_connected([inputs, classes], fc)
@@ -73,27 +73,36 @@ class ResNet50(nn.Module):
         return scores
 
 
-class _Block(nn.Module):
+class Block(nn.Module):
     """Two convolutions of 3 x 3 and the shortcut."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
-        self._stride = 1 if inputs == outputs else 2
-        self._added = outputs - inputs
+        stride = 1 if inputs == outputs else 2
         self.residual = nn.Sequential(
-            convolution(inputs, outputs, 3, self._stride),
+            convolution(inputs, outputs, 3, stride),
             *normalised(outputs, outputs, 3),
         )
+        self.shortcut = nn.Identity() if inputs == outputs else PaddedShortcut(inputs, outputs, stride)
 
     def forward(self, values: Tensor) -> Tensor:
-        shortcut = values
-        if self._added:
-            shortcut = values[:, :, :: self._stride, :: self._stride]
-            shortcut = functional.pad(shortcut, (0, 0, 0, 0, 0, self._added))
-        return torch.relu(self.residual(values) + shortcut)
+        return torch.relu(self.residual(values) + self.shortcut(values))
 
 
-class _Bottleneck(nn.Module):
+class PaddedShortcut(nn.Module):
+    """Every `stride`th pixel of each row and column, and channels of zeros after those that are there (option A)."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.inputs, self.outputs, self.stride = inputs, outputs, stride
+
+    def forward(self, values: Tensor) -> Tensor:
+        """[n, inputs, height, width] to [n, outputs, height / stride, width / stride], rounded up."""
+        values = values[:, :, :: self.stride, :: self.stride]
+        return functional.pad(values, (0, 0, 0, 0, 0, self.outputs - self.inputs))
+
+
+class Bottleneck(nn.Module):
     """Convolutions of 1 x 1, 3 x 3 and 1 x 1, and the shortcut."""
 
     def __init__(self, inputs: int, width: int, stride: int) -> None:

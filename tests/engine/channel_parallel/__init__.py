@@ -1,0 +1,1 @@
+"""What is decided about split networks without ranks."""
