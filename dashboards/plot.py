@@ -52,7 +52,7 @@ _CHOICES: dict[str, _Option] = {
         "--images",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Draw time and cost of so many images, for example of an epoch, instead of a whole trial's.",
+        help="Draw time and cost of N images, for example of an epoch, instead of a whole trial's.",
     ),
     "forecast": click.option(
         "--forecast",

@@ -96,7 +96,10 @@ class Client:
         return found
 
     def best(self, sweep_id: str, **choices: Any) -> dict[str, Any]:
-        """The best per group: by, threshold, over, oversubscribed, dollars_per_worker_hour as in `sweeper best`."""
+        """The best per group: by, threshold, over, oversubscribed, dollars_per_worker_hour as in `sweeper best`.
+
+        With recommend=False nothing is said of what is recommended, which takes a moment to compute.
+        """
         return self._ask("GET", f"sweeps/{sweep_id}/best", {k: v for k, v in choices.items() if v is not None})
 
     def forecast(self, sweep_id: str, workers: Sequence[int], **choices: Any) -> dict[str, Any]:

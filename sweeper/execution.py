@@ -44,7 +44,7 @@ class Execution:
 
     With `oversubscribe` ranks share cores and GPUs where the machine has too few, and where other sweeps hold them,
     unless these are to be waited for (`wait_for_seats`). A Ray cluster may have a `growth` still before it. With
-    `one_at_a_time` a trial has the machine to itself, as far as this run goes: its times are not those of a neighbour.
+    `one_at_a_time` a trial has the machine to itself, as far as this run goes: no neighbour slows it down.
     """
 
     executor: str
@@ -57,10 +57,11 @@ class Execution:
 
     @property
     def options(self) -> str:
-        """What a command needs to run the trials in the same place, with a space before it; empty for the default."""
+        """What a command needs to run the trials in the same way, with a space before it; empty for the default."""
+        alone = " --one-at-a-time" if self.one_at_a_time else ""
         if self.ray_address:
-            return f" --ray-address {shlex.quote(self.ray_address)}"
-        return "" if self.executor == EXECUTORS[0] else f" --executor {self.executor}"
+            return f" --ray-address {shlex.quote(self.ray_address)}{alone}"
+        return alone if self.executor == EXECUTORS[0] else f" --executor {self.executor}{alone}"
 
     @property
     def shares_with_others(self) -> bool:

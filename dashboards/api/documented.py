@@ -85,7 +85,7 @@ class TrialsAnswer(_Answer):
 
 
 class BestAnswer(_Answer):
-    """As `sweeper best --json`."""
+    """As `sweeper best --json`; without `recommended` in the groups where the query says `recommend=false`."""
 
     sweep: str
     name: str

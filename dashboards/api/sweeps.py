@@ -100,12 +100,13 @@ def _add_results(routes: APIRouter, store: Store) -> None:
         over: Over | None = None,
         oversubscribed: bool = False,
         dollars_per_worker_hour: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
+        recommend: Annotated[bool, Query(description="Whether to say what is recommended and how sure it is.")] = True,
     ) -> Response:
         """The winner of each group, as `sweeper best` has it."""
         rate = dollars_per_worker_hour
         return JsonAnswer(
             best_answer(
-                store, sweep, by or (), threshold, over, oversubscribed=oversubscribed, rate=rate, recommend=True
+                store, sweep, by or (), threshold, over, oversubscribed=oversubscribed, rate=rate, recommend=recommend
             )
         )
 

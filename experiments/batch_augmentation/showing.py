@@ -58,10 +58,9 @@ def _seeds(runs: Sequence[Run]) -> tuple[list[str], list[list[object]]]:
     for (_, instances), ones in sorted(alike.items()):
         if len(ones) > 1:
             epochs = [_epochs(ones, level) for level in LEVELS]
-            ends = [100 * one.errors[-1][2] for one in ones]
-            rows.append(
-                [instances, len(ones), *epochs, with_interval(fmean(ends), interval(ends), "{:.2f}".format, " %")]
-            )
+            ends = [100 * one.errors[-1][2] for one in ones if one.errors]
+            end = with_interval(fmean(ends), interval(ends), "{:.2f}".format, " %") if ends else "–"
+            rows.append([instances, len(ones), *epochs, end])
     return header, rows
 
 

@@ -36,7 +36,7 @@ def separation_lines(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         pruned = f"; {group['not_compared']} pruned are not compared" if group["not_compared"] else ""
         p_value = _p_words(comparison["adjusted_p_value"])
         yield (
-            f"{where}{told} from the runner-up ({other}) at {comparison['level']:.0%}: "
+            f"{where}{told} from the runner-up ({other}) at {100 * comparison['level']:g} %: "
             f"p {p_value}, corrected for {comparison['compared']} compared{others}{pruned}"
         )
 
@@ -50,40 +50,47 @@ def recommendation_lines(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         where = f"{words_of(group['group'])}: " if group["group"] else ""
         is_winner = told["parameters"] == {n: v for n, v in group["winner"]["parameters"].items() if n != SEED}
         named = words_of({n: v for n, v in told["parameters"].items() if n not in group["group"]})
-        what = "the winner is the best guess" if is_winner else f"the best guess is {named}, not the winner"
-        yield f"{where}{what}: {_chances(told)}; {_others(told)}."
+        what = "the winner" if is_winner else f"{named} instead of the winner"
+        yield f"{where}take {what}{_why(told, is_winner)}. {_others(told)}."
 
 
-def _chances(told: Mapping[str, Any]) -> str:
-    words = f"{_percent(told['probability'])} likely the best, expected area {_regret(told)} above the best one's"
+def _why(told: Mapping[str, Any], is_winner: bool) -> str:
+    chance, regret, of_winner = _percent(told["probability"]), _regret(told), told["winner_expected_regret"]
+    words = f". The chance that it is the best is {chance}, and its area is expected to be {regret} above the best"
+    if not is_winner and of_winner is not None:
+        words = f": its area is expected to be {regret} above the best, the winner's {_percents(of_winner)}"
+        words += f". The chance that it is the best is {chance}"
     if told["qualifies"] < _SAFE:
-        words += f", and {_percent(told['qualifies'])} of its runs come to the threshold"
+        words += f"; {_percent(told['qualifies'])} of its runs come to the threshold"
     return words
 
 
 def _others(told: Mapping[str, Any]) -> str:
     others = len(told["not_ruled_out"]) - 1
     if not others:
-        return "no other setting is likely to be better"
+        return "No other setting is likely to be better"
     words = f"{others} other setting{'s' if others > 1 else ''} cannot be ruled out"
-    small, seeds = f"{100 * told['small_regret']:g} %", told["more_seeds"]
+    seeds, down = told["more_seeds"], f"bring the {_regret(told)} down to {100 * told['small_regret']:g} %"
     if seeds == 0:
         return words
     if seeds is None:
-        return f"{words}, and even ten more seeds of each would not bring it to {small}"
-    return f"{words}; {seeds} more seed{'s' if seeds > 1 else ''} of each would bring it to {small}"
+        return f"{words}; even ten more seeds of each would not {down}"
+    return f"{words}; {seeds} more seed{'s' if seeds > 1 else ''} of each would {down}"
 
 
 def _percent(share: float) -> str:
-    """A share in whole percent, which are 0 and 100 only where it is all or nothing."""
-    if 0 < share < 0.01:
+    """A share in whole percent; one of a thousand draws is not a certainty."""
+    if share < 0.01:
         return "less than 1 %"
-    return "more than 99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"
+    return "more than 99 %" if share > 0.99 else f"{100 * share:.0f} %"
 
 
 def _regret(told: Mapping[str, Any]) -> str:
-    regret = 100 * told["expected_regret"]
-    return "less than 0.1 %" if regret < 0.1 else f"{regret:.1f} %"
+    return _percents(told["expected_regret"])
+
+
+def _percents(share: float) -> str:
+    return "less than 0.1 %" if share < 0.001 else f"{100 * share:.1f} %"
 
 
 def _p_words(p_value: float) -> str:

@@ -19,14 +19,15 @@ def recommendation(group: Group, threshold: float | None) -> dict[str, Any] | No
     """What is recommended of a group; None where nobody won, or the trials are too few or not fit for a model.
 
     {"trial", "parameters", "expected_area", "area_interval", "qualifies", "probability", "expected_regret", "level",
-    "not_ruled_out": [the same fields of each setting], "noise", "trials", "repeats", "more_seeds", "small_regret"}.
+    "not_ruled_out": [the same fields of each setting], "winner_expected_regret", "noise", "trials", "repeats",
+    "more_seeds", "small_regret"}.
 
-    It is the setting whose area is expected to be the smallest, once areas are divided by the share of runs that come
-    to the threshold ("qualifies"). "probability" is the chance that it is the best, "expected_regret" how much larger
-    than the best one's its area is expected to be, as a share. The settings that are "not_ruled_out" hold the best with
-    a chance of "level". "noise" is the standard deviation of the recommended setting's area by chance, as a share of
-    it; so many "trials" tell it, of which "repeats" repeat a setting. "more_seeds" of each setting that is not ruled
-    out would bring the expected regret to "small_regret"; None where ten would not.
+    It is the setting whose area, divided by the share of its runs that come to the threshold ("qualifies"), is expected
+    to lie least above the best one's. "probability" is the chance that it is the best. "expected_regret" says how much
+    larger than the best one's its area is expected to be, as a share. The settings that are "not_ruled_out" hold the
+    best with a chance of "level". "noise" is the standard deviation of the recommended setting's area by chance, as a
+    share of it; so many "trials" tell it, of which "repeats" repeat a setting. "more_seeds" of each setting that is not
+    ruled out would bring the expected regret to "small_regret"; None where ten would not.
     """
     found = _beliefs(group, threshold)
     if found is None:
@@ -35,6 +36,7 @@ def recommendation(group: Group, threshold: float | None) -> dict[str, Any] | No
         **_setting(found.recommended),
         "level": LEVEL,
         "not_ruled_out": [_setting(one) for one in found.not_ruled_out],
+        "winner_expected_regret": next((one.regret for one in found.settings if one.setting == group.winner), None),
         "noise": found.noise.share,
         "trials": found.noise.trials,
         "repeats": found.noise.repeats,

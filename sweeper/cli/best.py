@@ -78,6 +78,7 @@ def best(
     rate = dollars_per_worker_hour
     if server:
         choices = {"by": names or None, "threshold": threshold, "over": over, "oversubscribed": oversubscribed}
+        choices |= {"recommend": False} if as_spec else {}
         with server.client() as client:
             answer = client.best(client.find(sweep)["sweep"], **choices, dollars_per_worker_hour=rate)
             written = client.status(answer["sweep"])["spec"] if as_spec else None

@@ -60,7 +60,7 @@ def execution_options(function: Callable[..., None]) -> Callable[..., None]:
     alone = click.option(
         "--one-at-a-time",
         is_flag=True,
-        help="Run no trial beside another, so that none shares memory and caches; for times that are to be compared.",
+        help="Run no trial beside another, so that none shares memory and caches; use it if you want to compare times.",
     )
     finish = click.option(
         "--finish-running",
@@ -83,7 +83,7 @@ def audience_of(as_json: bool) -> Audience:
 
 def conclude(store: Store, sweep: SweepRecord, execution: Execution, as_json: bool) -> None:
     """Print the best per group and the sweep's state; raises ClickException where trials have failed."""
-    answer = best_answer(store, sweep.id)
+    answer = best_answer(store, sweep.id, recommend=True)
     if as_json:
         print_json(answer)
     else:

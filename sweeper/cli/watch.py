@@ -44,7 +44,7 @@ def watch(sweep: str, server: Server | None, store_url: str, as_json: bool) -> N
         with closing(read_store(store_url)) as store:
             record = store.sweeps.find(sweep)
             last = _show({"sweep": record.id, "name": record.name}, _looked_at(store, record.id), as_json)
-            answer = best_answer(store, record.id)
+            answer = best_answer(store, record.id, recommend=True)
     if as_json:
         print_json(answer)
     else:

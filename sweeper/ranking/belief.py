@@ -9,7 +9,8 @@ in the same way, and so is the chance that a run comes to the threshold.
 
 A group is modelled by itself. Trials of the same global batch, rate and seed with other worker counts say nothing of
 the noise, since they see the same images from the same weights: on one recorded sweep their areas over images lie 0.1 %
-apart, those of two seeds 1.6 %.
+apart, those of two seeds 1.6 %. Where a group has several worker counts, they are taken for independent all the same,
+and its chances are too high. Derived trials are left out.
 
 A setting that comes to the threshold in a share q of its runs is tried 1/q times on average until it does. So what
 is compared is the expected area divided by q. Draws from the posterior then tell how often a setting has the smallest
@@ -25,6 +26,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from sweeper.ranking import Candidate, Group
@@ -51,12 +53,14 @@ _NEVER = 1e-3  # the least share of runs that come to the threshold, by which an
 # Of what is a setting's own, which only repeats can tell from noise: 1 %.
 _USUAL_NOISE, _USUAL_OWN, _SPREAD = 0.03, 0.01, 1.1
 _USUAL_LENGTH, _LENGTH_SPREAD = 1.5, 1.0
+_KINDS = 12  # values that are no numbers; of texts that nearly every setting has anew nothing can be learnt
 _JITTER = 1e-10
 _SAME = 1e-4  # a length within which only a setting itself lies
 _SEVERAL = 16
 _LEAST_NOISE = 1e-6  # a variance in units of the standardised values: rows that are all alike have none
 _STEP = 0.05  # of a hyperparameter's logarithm, between two slopes
 _LEAST_CURVATURE = 0.25  # a standard deviation of two
+_ALONE = Lock()
 
 
 @dataclass(frozen=True)
@@ -131,11 +135,12 @@ def beliefs(group: Group, threshold: float | None) -> Beliefs | None:
         return None
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):  # trials may be running on the other cores
+    # Trials may be running on the other cores. Limits are the process's, and two who set them restore each other's.
+    with _ALONE, threadpool_limits(1):
         return _told(group, rows, threshold)
 
 
-def _told(group: Group, rows: Sequence[Candidate], threshold: float | None) -> Beliefs:
+def _told(group: Group, rows: Sequence[Candidate], threshold: float | None) -> Beliefs | None:
     import numpy as np
 
     settings = list(dict.fromkeys(setting_key(one.parameters) for one in rows))
@@ -149,6 +154,8 @@ def _told(group: Group, rows: Sequence[Candidate], threshold: float | None) -> B
         losses = _Surface(inputs, of_row, np.log([_number(one.minimum_loss) for one in rows]))
     ranked = {setting_key(one.parameters): one for one in reversed(group.ranking)}
     competing = [key for key in settings if key in ranked]
+    if not competing:
+        return None
     places = np.array([place[key] for key in competing])
     limit = math.log(threshold) if threshold is not None else math.inf
     told = Noise(0.0, len(rows), len(rows) - len(settings))
@@ -158,7 +165,8 @@ def _told(group: Group, rows: Sequence[Candidate], threshold: float | None) -> B
 def _rows(group: Group, winner: Candidate) -> list[Candidate]:
     """The trials that the model sees, in the order of their areas: those near the winner's, up to a number."""
     trials = [trial for member in group.members for trial in member.trials if trial.complete and trial.finite]
-    known = [trial for trial in trials if trial.area is not None and trial.minimum_loss is not None]
+    trained = [trial for trial in trials if not trial.derived_from]
+    known = [trial for trial in trained if trial.area is not None and trial.minimum_loss is not None]
     limit = _FARTHEST * max(abs(_number(trial.area)) for trial in winner.trials)
     found = sorted((one for one in known if _number(one.area) <= _SIZE * limit), key=lambda one: _number(one.area))
     near = sum(_number(trial.area) <= limit for trial in found)
@@ -183,24 +191,44 @@ def _number(value: float | None) -> float:
 def _inputs(settings: Sequence[Mapping[str, Any]]) -> Array:
     """A row for each setting: its parameters as numbers, each column with a standard deviation of one.
 
-    Positive numbers that span a factor of three or more count by their logarithms. What is no number has a column for
-    each of its values. Parameters that are the same everywhere have none.
+    Positive numbers that span a factor of three or more count by their logarithms. Where only some settings have a
+    number, the others get the mean, and a column says which. What is no number has a column for each of its values,
+    or none where these are many. Parameters that are the same everywhere have none.
     """
     import numpy as np
 
-    columns = []
-    for name in dict.fromkeys(name for one in settings for name in one):
-        values = [one.get(name) for one in settings]
-        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-            numbers = np.array(values, dtype=float)
-            wide = numbers.min() > 0 and numbers.max() >= 3 * numbers.min()
-            columns.append(np.log(numbers) if wide else numbers)
-        else:
-            texts = [repr(value) for value in values]
-            kinds = list(dict.fromkeys(texts))
-            columns += [np.array([text == kind for text in texts], dtype=float) for kind in kinds[1:]]
-    varying = [(column - column.mean()) / column.std() for column in columns if column.std() > 0]
-    return np.stack(varying, axis=1) if varying else np.zeros((len(settings), 1))
+    names = dict.fromkeys(name for one in settings for name in one)
+    columns = [column for name in names for column in _columns([one.get(name) for one in settings])]
+    varying = [one for one in columns if np.isfinite(one).all() and len(np.unique(one)) > 1 and one.std() > 0]
+    standard = [(one - one.mean()) / one.std() for one in varying]
+    return np.stack(standard, axis=1) if standard else np.zeros((len(settings), 1))
+
+
+def _columns(values: Sequence[Any]) -> list[Array]:
+    import numpy as np
+
+    known = [value for value in values if value is not None]
+    if known and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known):
+        numbers = np.array([math.nan if value is None else _as_float(value) for value in values])
+        lacking = np.isnan(numbers)
+        present = numbers[~lacking]
+        if len(present) and present.min() > 0 and present.max() >= 3 * present.min():
+            numbers = np.log(numbers)
+        if len(present):
+            numbers[lacking] = numbers[~lacking].mean()
+        return [numbers, lacking.astype(float)]
+    texts = [repr(value) for value in values]
+    kinds = list(dict.fromkeys(texts))
+    return (
+        [np.array([text == kind for text in texts], dtype=float) for kind in kinds[1:]] if len(kinds) <= _KINDS else []
+    )
+
+
+def _as_float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond what a float holds
+        return math.inf
 
 
 class _Surface:
@@ -218,14 +246,13 @@ class _Surface:
         targets = (values - middle) / scale
         likely = _Hyperparameters(scale, several=len(values) <= _LEARNT)
         process = GaussianProcessRegressor(_kernel(inputs.shape[1]), alpha=_JITTER, optimizer=likely.found)
-        with (
-            warnings.catch_warnings()
-        ):  # of a hyperparameter at its bound: the prior, not the bound, says what is usual
+        every = math.ceil(len(values) / _LEARNT)  # rows are ordered by area
+        with warnings.catch_warnings():
+            # Of a hyperparameter at its bound, or a search that ends early: the prior says what is usual.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            every = math.ceil(len(values) / _LEARNT)  # rows are ordered by area
             process.fit(inputs[of_row[::every]], targets[::every])
-        kernels = [process.kernel_.clone_with_theta(theta) for theta in likely.thetas]
-        self._parts = [_Posterior(kernel, inputs, of_row, targets, middle, scale) for kernel in kernels]
+            kernels = [process.kernel_.clone_with_theta(theta) for theta in likely.thetas]
+            self._parts = [_Posterior(kernel, inputs, of_row, targets, middle, scale) for kernel in kernels]
         self._weights = likely.weights
 
     def draws(self, random: np.random.Generator, places: Array, number: int) -> tuple[Array, Array]:
@@ -328,10 +355,14 @@ class _Hyperparameters:
         curvature = np.array(slopes) / (2 * _STEP)
         values, axes = np.linalg.eigh((curvature + curvature.T) / 2)
         root = axes / np.sqrt(np.maximum(values, _LEAST_CURVATURE))
-        normal = qmc.MultivariateNormalQMC(np.zeros(len(best)), seed=0).random(_SEVERAL)
-        self.thetas = [np.clip(best + root @ one, bounds[:, 0], bounds[:, 1]) for one in normal]
-        lost = np.array([penalised(theta)[0] for theta in self.thetas]) - 0.5 * (normal**2).sum(axis=1)
-        weights = np.exp(lost.min() - lost)
+        normal = qmc.MultivariateNormalQMC(np.zeros(len(best)), rng=0).random(_SEVERAL)
+        tried = [(best + root @ one, one) for one in normal]
+        inside = [(theta, one) for theta, one in tried if ((theta >= bounds[:, 0]) & (theta <= bounds[:, 1])).all()]
+        lost = np.array([penalised(theta)[0] - 0.5 * float(one @ one) for theta, one in inside])
+        if not np.isfinite(lost).any():  # the most likely ones stay
+            return
+        self.thetas = [theta for theta, _ in inside]
+        weights = np.exp(lost[np.isfinite(lost)].min() - lost)
         self.weights = list(weights / weights.sum())
 
 
@@ -361,22 +392,50 @@ def _left_out(covariance: Array, targets: Array) -> Array:
     return np.asarray((inverse @ targets) ** 2 / np.diag(inverse))
 
 
+@dataclass(frozen=True)
+class _Drawn:
+    """Draws of the logarithms of settings, and the variance of the noise of each: [draws, settings] and as many."""
+
+    values: Array
+    noise: Array
+
+    def after(self, seeds: int, rivals: Array, errors: Array) -> tuple[Array, Array]:
+        """What would be believed, in each draw, once the rivals have so many more seeds: means and variances.
+
+        `errors` are standard normal draws of the seeds' noise: [draws, rivals].
+        """
+        import numpy as np
+
+        means, covariance = self.values.mean(axis=0), np.atleast_2d(np.cov(self.values, rowvar=False))
+        size = self.noise.mean(axis=0)[rivals] / seeds
+        among_rivals = covariance[np.ix_(rivals, rivals)] + np.diag(size)
+        gain = np.linalg.solve(among_rivals, covariance[rivals]).T
+        seen = self.values[:, rivals] + errors * np.sqrt(size) - means[rivals]
+        left = np.maximum(np.diag(covariance) - (gain * covariance[:, rivals]).sum(axis=1), 0.0)
+        return means + seen @ gain.T, left
+
+
 class _Draws:
     """Draws from the posterior for the settings at these places; `limit` is the threshold's logarithm."""
 
     def __init__(self, areas: _Surface, losses: _Surface | None, places: Array, limit: float) -> None:
         import numpy as np
 
-        self._random = np.random.default_rng(0)
-        self._logarithms, noise = areas.draws(self._random, places, _DRAWS)
-        self._noise = noise.mean(axis=0)
-        self._areas = np.exp(self._logarithms)
+        self._random, self._limit = np.random.default_rng(0), limit
+        self._logarithms = _Drawn(*areas.draws(self._random, places, _DRAWS))
+        self._minima = _Drawn(*losses.draws(self._random, places, _DRAWS)) if losses else None
+        # Of a logarithm with noise: the mean, not the median.
+        self._areas = np.exp(self._logarithms.values + self._logarithms.noise / 2)
         self._qualify = np.ones_like(self._areas)
-        if losses is not None:
-            from scipy.stats import norm
+        if self._minima:
+            self._qualify = self._share(self._minima.values, self._minima.noise)
 
-            minima, spread = losses.draws(self._random, places, _DRAWS)
-            self._qualify = norm.cdf((limit - minima) / np.sqrt(spread))
+    def _share(self, minima: Array, variance: Array) -> Array:
+        """Of runs that come to the threshold."""
+        import numpy as np
+        from scipy.stats import norm
+
+        return np.asarray(norm.cdf((self._limit - minima) / np.sqrt(variance)))
 
     def beliefs(self, settings: Sequence[Candidate], noise: Noise) -> Beliefs:
         """Of all settings, in the order of the places."""
@@ -399,7 +458,7 @@ class _Draws:
             for at, one in enumerate(settings)
         ]
         order = sorted(range(len(found)), key=lambda at: found[at].regret)
-        told = replace(noise, share=float(np.sqrt(self._noise[order[0]])))
+        told = replace(noise, share=float(np.sqrt(self._logarithms.noise[:, order[0]].mean())))
         first = Beliefs(tuple(found[at] for at in order), told, 0)
         if first.recommended.regret <= SMALL_REGRET:
             return first
@@ -411,18 +470,17 @@ class _Draws:
         """How many more seeds of each rival would bring the expected regret to a small one."""
         import numpy as np
 
-        handicap = -np.log(np.maximum(self._qualify[:, rivals].mean(axis=0), _NEVER))
-        means = self._logarithms[:, rivals].mean(axis=0)
-        covariance = np.atleast_2d(np.cov(self._logarithms[:, rivals], rowvar=False))
-        truths = drawn(self._random, means, covariance, _DRAWS)
-        errors = self._random.standard_normal(truths.shape)
+        costs = self._areas / np.maximum(self._qualify, _NEVER)
+        least, draws = costs.min(axis=1), np.arange(len(costs))
+        errors = self._random.standard_normal((2, len(costs), len(rivals)))
         for seeds in range(1, MOST_SEEDS + 1):
-            size = self._noise[rivals] / seeds
-            gain = np.linalg.solve(covariance + np.diag(size), covariance).T
-            believed = means + (truths + errors * np.sqrt(size) - means) @ gain.T
-            chosen = (believed + handicap).argmin(axis=1)
-            costs = truths + handicap
-            regret = np.exp(costs[np.arange(len(costs)), chosen] - costs.min(axis=1)).mean() - 1
-            if regret <= SMALL_REGRET:
+            believed, _ = self._logarithms.after(seeds, rivals, errors[0])
+            believed = believed + self._logarithms.noise.mean(axis=0) / 2
+            if self._minima:
+                minima, left = self._minima.after(seeds, rivals, errors[1])
+                shares = self._share(minima, left + self._minima.noise.mean(axis=0))
+                believed = believed - np.log(np.maximum(shares, _NEVER))
+            chosen = believed.argmin(axis=1)
+            if (costs[draws, chosen] / least).mean() - 1 <= SMALL_REGRET:
                 return seeds
         return None

@@ -140,7 +140,8 @@ class Admission:
 
     def is_full(self) -> bool:
         """Whether no core is free, or a trial runs beside which there is to be none, so that no other can begin."""
-        return self._ledger.free.cpus < 1 or (self._one_at_a_time and self._ledger.is_held)
+        runs = self._ledger.is_held or bool(self._seatless)
+        return self._ledger.free.cpus < 1 or (self._one_at_a_time and runs)
 
     def begin(self, trial: TrialRecord) -> None:
         """A trial runs from now on, and holds its seats."""

@@ -73,13 +73,14 @@ def raw_trials(folder: Path, scratch: Path) -> list[Raw]:
 
 def tables_of(folder: Path) -> dict[str, list[dict[str, str]]]:
     """The rows of each table of a README or of tables.md, by the table's name and the column's."""
-    path = folder / "README.md"
-    path = path if path.exists() else folder / "tables.md"
+    path, mark = folder / "README.md", "<!-- table: "
+    if not path.exists():
+        path, mark = folder / "tables.md", "## "
     found: dict[str, list[list[str]]] = {}
     name = ""
     for line in path.read_text().splitlines():
-        if line.startswith(("## ", "<!-- table: ")):
-            name = line.removeprefix("## ").removeprefix("<!-- table: ").removesuffix(" -->")
+        if line.startswith(mark):
+            name = line.removeprefix(mark).removesuffix(" -->")
         elif line.startswith("<!-- end"):
             name = ""
         elif line.startswith("|") and name:

@@ -34,6 +34,7 @@ RECOMMENDED = {
     "not_ruled_out": [{}, {}, {}, {}],
     "more_seeds": 2,
     "small_regret": 0.005,
+    "winner_expected_regret": 0.042,
 }
 WINNER = {"parameters": {"workers": 2, "batch_size": 64, "seed": 3}}
 
@@ -44,28 +45,32 @@ def sentence(*, key: dict[str, Any] | None = None, winner: dict[str, Any] = WINN
     return line
 
 
-def test_a_recommendation_is_one_plain_sentence() -> None:
+def test_a_recommendation_is_told_in_plain_sentences() -> None:
     assert sentence() == (
-        "workers 2: the winner is the best guess: 61 % likely the best, expected area 0.6 % above the best one's; "
-        "3 other settings cannot be ruled out; 2 more seeds of each would bring it to 0.5 %."
+        "workers 2: take the winner. The chance that it is the best is 61 %, and its area is expected to be 0.6 % "
+        "above the best. 3 other settings cannot be ruled out; "
+        "2 more seeds of each would bring the 0.6 % down to 0.5 %."
     )
-    assert sentence(key={}).startswith("the winner is the best guess: ")
+    assert sentence(key={}).startswith("take the winner. ")
     other = sentence(winner={"parameters": {"workers": 2, "batch_size": 32}})
-    assert other.startswith("workers 2: the best guess is batch_size 64, not the winner: 61 % likely the best, ")
+    assert other.startswith(
+        "workers 2: take batch_size 64 instead of the winner: its area is expected to be 0.6 % above the best, the "
+        "winner's 4.2 %. The chance that it is the best is 61 %. 3 other settings cannot be ruled out; "
+    )
 
 
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"more_seeds": 1}, "; 1 more seed of each would bring it to 0.5 %."),
-        ({"more_seeds": 0}, "; 3 other settings cannot be ruled out."),
-        ({"more_seeds": None}, ", and even ten more seeds of each would not bring it to 0.5 %."),
-        ({"not_ruled_out": [{}, {}], "more_seeds": 0}, "; 1 other setting cannot be ruled out."),
-        ({"not_ruled_out": [{}]}, "; no other setting is likely to be better."),
-        ({"qualifies": 0.71}, ", and 71 % of its runs come to the threshold; "),
-        ({"expected_regret": 0.0004}, ", expected area less than 0.1 % above the best one's; "),
-        ({"probability": 0.996}, ": more than 99 % likely the best, "),
-        ({"probability": 1.0}, ": 100 % likely the best, "),
+        ({"more_seeds": 1}, "; 1 more seed of each would bring the 0.6 % down to 0.5 %."),
+        ({"more_seeds": 0}, ". 3 other settings cannot be ruled out."),
+        ({"more_seeds": None}, "; even ten more seeds of each would not bring the 0.6 % down to 0.5 %."),
+        ({"not_ruled_out": [{}, {}], "more_seeds": 0}, ". 1 other setting cannot be ruled out."),
+        ({"not_ruled_out": [{}]}, ". No other setting is likely to be better."),
+        ({"qualifies": 0.71}, "above the best; 71 % of its runs come to the threshold. "),
+        ({"expected_regret": 0.0004}, " its area is expected to be less than 0.1 % above the best. "),
+        ({"probability": 0.996}, " is more than 99 %, "),
+        ({"probability": 1.0}, " is more than 99 %, "),
     ],
 )
 def test_its_parts_follow_the_numbers(changed: dict[str, Any], words: str) -> None:

@@ -88,7 +88,7 @@ def test_best_says_in_words_how_sure_it_is(run: Any, store: Store) -> None:
     assert lines[3].split()[-1] == "2/3"
     assert lines[3].split()[7] == "3"
     assert lines[7].startswith(
-        "workers 1: told apart from the runner-up (batch_size 128, learning_rate 0.1) at 95%: p 0.0"
+        "workers 1: told apart from the runner-up (batch_size 128, learning_rate 0.1) at 95 %: p 0.0"
     )
     assert lines[8].startswith("workers 2: not told apart from the runner-up (batch_size 128, learning_rate 0.2)")
     assert lines[8].endswith("corrected for 2 compared")

@@ -18,16 +18,15 @@ SPACE = {"batch_size": [32, 64, 128], "learning_rate": [0.05, 0.1, 0.2, 0.4], "w
 FIELDS = {"trial", "parameters", "expected_area", "area_interval", "qualifies", "probability", "expected_regret"}
 
 
-def loss(parameters: dict[str, Any]) -> float:
-    """Lowest at batch size 64 and rate 0.1; 32 and 0.05 had luck."""
+def area(parameters: dict[str, Any]) -> float:
+    """Smallest at batch size 64 and rate 0.1."""
     far = math.log2(parameters["batch_size"] / 64) ** 2 + math.log2(parameters["learning_rate"] / 0.1) ** 2
-    lucky = (parameters["batch_size"], parameters["learning_rate"]) == (32, 0.05)
-    return 0.3 * math.exp(0.06 * far - 0.14 * lucky)
+    return 3.0 * math.exp(0.1 * far)
 
 
 @pytest.fixture
 def sweep(store: Store) -> SweepRecord:
-    return run_sweep(store, SPACE, lambda trial: curve(2.0, loss(trial.parameters)), name="grid")
+    return run_sweep(store, SPACE, lambda trial: curve(area(trial.parameters), 0.3), name="grid")
 
 
 @pytest.mark.usefixtures("sweep")
@@ -39,14 +38,15 @@ def test_the_answer_has_what_is_recommended_and_how_sure_it_is(run: Any) -> None
         assert told["trial"] in {one["trial"] for one in told["not_ruled_out"]}
         assert told["area_interval"][0] < told["expected_area"] < told["area_interval"][1]
         assert 0 < told["probability"] <= 1
-        assert told["expected_regret"] >= 0
+        assert 0 <= told["expected_regret"] <= told["winner_expected_regret"]
         assert (told["trials"], told["repeats"], told["level"], told["small_regret"]) == (12, 0, 0.95, 0.005)
 
 
 @pytest.mark.usefixtures("sweep")
 def test_people_read_a_sentence_on_each_group(run: Any) -> None:
     out = " ".join(run("best", "grid")[1].split())
-    assert out.count("% likely the best, expected area ") == 2
+    for workers in (1, 2):
+        assert f"workers {workers}: take the winner. The chance that it is the best is " in out
     assert "a winner is a guess" not in out
 
 

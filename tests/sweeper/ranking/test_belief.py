@@ -168,6 +168,7 @@ def test_chances_on_simulated_sweeps_are_what_they_say() -> None:
     assert sum(found.held) >= 0.93 * len(found.held)
     for low in (0.4, 0.5, 0.6, 0.7, 0.8):
         number, came = happened(found.promised, low, low + 0.1)
+        assert number > 20
         assert (low - 3 * math.sqrt(0.25 / number)) * number <= came <= (low + 0.1) * number + 1.5 * math.sqrt(number)
 
 
@@ -340,3 +341,56 @@ def test_the_winner_is_looked_at_though_many_that_do_not_qualify_have_smaller_ar
     found = beliefs(group_of(trials, 0.6), 0.6)
     assert found
     assert found.recommended.setting.minimum_loss == 0.5
+
+
+def valley(trials: int = 9, **given: Any) -> list[Candidate]:
+    """Trials of rates around the best one, 1.6, each with further parameters as `given` says of its number."""
+    return [
+        trial(i, 10.0 + abs(i - 4), workers=1, learning_rate=0.1 * 2**i, **{name: of(i) for name, of in given.items()})
+        for i in range(trials)
+    ]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"momentum": lambda i: None if i % 2 else 0.9 - 0.1 * i},  # only some have it
+        {"run": lambda i: f"run-{i}"},  # each has its own
+        {"huge": lambda i: 10**400 + i},
+        {"same": lambda i: 0.1 + 0.2 - 0.3},  # noqa: ARG005
+    ],
+)
+def test_awkward_parameters_have_chances_as_well(given: dict[str, Any]) -> None:
+    found = beliefs(group_of(valley(**given)), None)
+    assert found
+    assert found.recommended.setting.parameters["learning_rate"] == pytest.approx(1.6)
+
+
+def test_of_names_that_each_setting_has_anew_nothing_is_learnt() -> None:
+    plain = beliefs(group_of(valley(15)), None)
+    named = beliefs(group_of(valley(15, run=lambda i: f"run-{i}")), None)
+    assert plain
+    assert named
+    assert [one.probability for one in named.settings] == [one.probability for one in plain.settings]
+
+
+def test_derived_trials_tell_nothing_of_the_noise() -> None:
+    trained = simulated(1, batches=3, rates=4)
+    members = list(trained.group.members)
+    copies = [one._replace(trial=f"copy-{one.trial}", derived_from=one.trial) for one in members]
+    both = beliefs(group_of([*members, *copies]), None)
+    alone = told(trained)
+    assert both
+    assert both.noise == alone.noise
+
+
+def test_many_answers_at_once_leave_the_threads_as_they_were() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from threadpoolctl import threadpool_info
+
+    before = [one["num_threads"] for one in threadpool_info()]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda seed: told(simulated(seed, batches=3, rates=4)), range(8)))
+    assert len(found) == 8
+    assert [one["num_threads"] for one in threadpool_info()][: len(before)] == before
