@@ -53,8 +53,8 @@ class ChannelParallelConv2d(SplitLayer):
             grid.parts(whole.out_channels),
             grid.among_samples,
         )
-        self.keep("weight", whole.weight, *self.cut.weight_indices())
-        self.keep("bias", whole.bias, self.cut.filters.indices(grid.channel))
+        self.hold("weight", whole.weight, *self.cut.weight_indices())
+        self.hold("bias", whole.bias, self.cut.filters.indices(grid.channel))
 
     def forward(self, x: Tensor) -> Tensor:
         """This rank's filters of its samples."""

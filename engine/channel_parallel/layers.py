@@ -32,7 +32,7 @@ class ChannelParallelBatchNorm2d(SplitLayer):
         super().__init__()
         own = grid.parts(whole.num_features).indices(grid.channel)
         for name in ("weight", "bias", "running_mean", "running_var"):
-            self.keep(name, getattr(whole, name), own)
+            self.hold(name, getattr(whole, name), own)
         tracked = whole.num_batches_tracked
         self.register_buffer("num_batches_tracked", None if tracked is None else tracked.clone())
         self._momentum, self._eps, self._group = whole.momentum, whole.eps, grid.among_samples
@@ -105,8 +105,8 @@ class ChannelParallelLinear(SplitLayer):
         super().__init__()
         outputs = grid.parts(whole.out_features)
         self.cut = Cut(Product(), grid.placement(algorithm), inputs, outputs, grid.among_samples)
-        self.keep("weight", whole.weight, *self.cut.weight_indices())
-        self.keep("bias", whole.bias, outputs.indices(grid.channel))
+        self.hold("weight", whole.weight, *self.cut.weight_indices())
+        self.hold("bias", whole.bias, outputs.indices(grid.channel))
 
     def forward(self, x: Tensor) -> Tensor:
         """This rank's outputs."""
@@ -126,8 +126,8 @@ class SummedLinear(SplitLayer):
     def __init__(self, whole: nn.Linear, grid: ProcessGrid, inputs: Parts) -> None:
         super().__init__()
         self._grid = grid
-        self.keep("weight", whole.weight, torch.arange(whole.out_features), inputs.indices(grid.channel))
-        self.keep("bias", whole.bias)
+        self.hold("weight", whole.weight, torch.arange(whole.out_features), inputs.indices(grid.channel))
+        self.hold("bias", whole.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """All outputs, the same on all ranks of a row."""
