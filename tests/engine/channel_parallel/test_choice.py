@@ -51,6 +51,9 @@ def test_estimates_are_of_the_rank_with_most() -> None:
     assert found.multiply_adds == 3 * 2 * 3 * 32 * 9 * 64
     assert found.computing_s == found.multiply_adds / 1e9
     assert found.seconds > found.computing_s
+    # Six filters on 4 ranks are 1, 2, 1 and 2; columns are every other rank, so one has 4 of them.
+    uneven = estimate_of(replace(EQUAL, filters=6), Ways(2, 2), 1, SLOW_PROCESSOR)
+    assert uneven.multiply_adds == 3 * 2 * 32 * 4 * 9 * 64
     assert estimate_of(EQUAL, Ways(1, 1), 1, SLOW_NETWORK).moving_s == 0
 
 
