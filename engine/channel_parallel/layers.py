@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -84,12 +85,15 @@ class OnOwnChannels(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """What the layer gives for this rank's channels, if it has some."""
-        if x.shape[1]:
-            y: Tensor = self.layer(x)
-            return y
-        # A channel of zeros and away with it: the way back must lead through here on all ranks alike.
-        one: Tensor = self.layer(torch.cat([x, x.new_zeros(len(x), 1, *x.shape[2:])], 1))
-        return one[:, :0]
+        return on_own_channels(self.layer, x)
+
+
+def on_own_channels(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """What a layer that treats each channel alone gives for this rank's channels. So it never sees none."""
+    if x.shape[1]:
+        return layer(x)
+    # A channel of zeros and away with it: the way back must lead through here on all ranks alike.
+    return layer(torch.cat([x, x.new_zeros(len(x), 1, *x.shape[2:])], 1))[:, :0]
 
 
 class ChannelParallelLinear(SplitLayer):

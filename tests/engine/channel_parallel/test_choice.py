@@ -93,6 +93,25 @@ def test_a_shape_counts_weights_as_torch_does() -> None:
     assert found["0"].outputs == network[0](torch.zeros(3, 3, 8, 8)).numel()
 
 
+def test_a_shape_is_of_the_padded_input_where_a_layer_pads_before() -> None:
+    network = nn.Sequential(
+        nn.Conv2d(3, 4, 3, padding=1),
+        nn.Conv2d(4, 4, 3, padding=1, padding_mode="reflect"),
+        nn.Conv2d(4, 4, (4, 3), padding="same"),
+        nn.Flatten(),
+        nn.Linear(4 * 8 * 8, 2),
+    )
+    found = shapes_of(network, (3, 8, 8), 3)
+    assert [shape.input_size for shape in found.values()] == [(8, 8), (10, 10), (11, 10)]
+    assert [shape.output_size for shape in found.values()] == [(8, 8)] * 3
+
+
+def test_a_shape_is_told_of_one_sample_with_maps_of_one_pixel() -> None:
+    network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(4, 2))
+    assert shapes_of(network, (3, 3, 3), 1)["0"].output_size == (1, 1)
+    assert network.training
+
+
 def test_choosing_needs_neither_torch_nor_mpi() -> None:
     program = (
         "import sys, engine.channel_parallel.choice\n"
