@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 
 from engine.channel_parallel import ChannelParallelConv2d, GridError, ProcessGrid
 from engine.channel_parallel.collectives import Group
@@ -49,6 +49,12 @@ def test_torchs_process_groups_do_the_same() -> None:
         grids = {samples: _GridOfTorch(WORLD, samples) for samples in SAMPLES}
         for seed in range(30):
             check(drawn(seed), seed, grids[drawn(seed).samples])
+        for grid in grids.values():
+            groups = [*grid._groups_of_torch]
+            grid.free()
+            for group in groups:
+                with pytest.raises(ValueError, match="is not initialized"):
+                    distributed.get_backend(group)
 
 
 class _Part(torch.autograd.Function):
