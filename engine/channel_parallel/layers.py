@@ -37,6 +37,7 @@ class ChannelParallelBatchNorm2d(SplitLayer):
         tracked = whole.num_batches_tracked
         self.register_buffer("num_batches_tracked", None if tracked is None else tracked.clone())
         self._momentum, self._eps, self._group = whole.momentum, whole.eps, grid.among_samples
+        self._grid, self._channels = grid, whole.num_features
 
     def forward(self, x: Tensor) -> Tensor:
         """[n, own channels, height, width], normalised."""
@@ -145,12 +146,14 @@ class SummedLinear(SplitLayer):
 class ChannelParallelDropout(nn.Module):
     """Dropout of split features, from the mask that one rank alone would draw for all samples and features.
 
-    All ranks draw it whole, so that their random states, which must begin alike, stay alike.
+    All ranks draw it whole, so that their random states, which must begin alike, stay alike. Of flattened channels
+    `features` is set once the fully connected layer after it says how many a channel has: a rank without channels could
+    not tell from its x.
     """
 
     def __init__(self, probability: float, grid: ProcessGrid, features: Parts) -> None:
         super().__init__()
-        self._probability, self._grid, self._features = probability, grid, features
+        self._probability, self._grid, self.features = probability, grid, features
 
     def forward(self, x: Tensor) -> Tensor:
         """x [n, own features, ...] with some features zero and the others larger; outside training x itself."""
@@ -158,8 +161,8 @@ class ChannelParallelDropout(nn.Module):
             return x
         before, samples = self._grid.samples_before(len(x))
         kept = 1 - self._probability
-        mask = x.new_empty(samples, self._features.whole, *x.shape[2:]).bernoulli_(kept)
-        own = mask[before : before + len(x), self._features.range(self._grid.channel)]
+        mask = x.new_empty(samples, self.features.whole, *x.shape[2:]).bernoulli_(kept)
+        own = mask[before : before + len(x), self.features.range(self._grid.channel)]
         return x * (own / kept if kept else own)
 
 
