@@ -40,17 +40,31 @@ class ChannelParallelBatchNorm2d(SplitLayer):
         self._grid, self._channels = grid, whole.num_features
 
     def forward(self, x: Tensor) -> Tensor:
-        """[n, own channels, height, width], normalised."""
+        """[n, own channels, height, width], normalised.
+
+        Raises:
+            ValueError: in training, a single pixel of a single sample, as torch's own does; on all ranks.
+        """
         factor = self._count() if self.training else 0.0
+        of_batch = self.training or self.running_mean is None
+        if of_batch:
+            self._check_values(x)
         if not x.shape[1]:
             return x
-        weight, bias = (
-            None if own is None else with_summed_gradient(own, self._group) for own in (self.weight, self.bias)
-        )
-        of_batch = self.training or self.running_mean is None
         if of_batch and self._group.size > 1:
-            return self._over_all_samples(x, weight, bias, factor)
+            return self._over_all_samples(x, factor)
+        weight, bias = self._shared(self.weight), self._shared(self.bias)
         return F.batch_norm(x, self.running_mean, self.running_var, weight, bias, of_batch, factor, self._eps)
+
+    def _check_values(self, x: Tensor) -> None:
+        """The ranks ask each other for their samples only if maps have one pixel: otherwise there are values enough."""
+        if x.shape[2:].numel() == 1 and self._grid.samples_before(len(x))[1] == 1:
+            size = torch.Size((1, self._channels, 1, 1))
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
+
+    def _shared(self, own: Tensor | None, dtype: torch.dtype | None = None) -> Tensor | None:
+        """A weight or bias as the samples of all rows use it; its gradient is summed in `dtype`."""
+        return None if own is None else with_summed_gradient(own.to(dtype or own.dtype), self._group)
 
     def _count(self) -> float:
         """The weight of this batch in the running statistics; without momentum they are plain means."""
@@ -59,22 +73,30 @@ class ChannelParallelBatchNorm2d(SplitLayer):
         self.num_batches_tracked.add_(1)
         return 1 / float(self.num_batches_tracked) if self._momentum is None else self._momentum
 
-    def _over_all_samples(self, x: Tensor, weight: Tensor | None, bias: Tensor | None, factor: float) -> Tensor:
-        pixels = (0, 2, 3)
-        own_count = x.new_full((1,), x.numel() // x.shape[1])
-        sums = sum_over_samples(torch.cat([x.sum(pixels), own_count]), self._group)
+    def _over_all_samples(self, x: Tensor, factor: float) -> Tensor:
+        """In float32 at least, as torch computes the sums of smaller types."""
+        pixels, dtype = (0, 2, 3), torch.promote_types(x.dtype, torch.float32)
+        wide = x.to(dtype)
+        own_count = wide.new_full((1,), x.numel() // x.shape[1])
+        sums = sum_over_samples(torch.cat([wide.sum(pixels), own_count]), self._group)
         count = sums[-1].detach()
         mean = sums[:-1] / count
-        centred = x - mean.view(1, -1, 1, 1)
+        centred = wide - mean.view(1, -1, 1, 1)
         variance = sum_over_samples((centred * centred).sum(pixels), self._group) / count
         if self.training and self.running_mean is not None and self.running_var is not None:
             with torch.no_grad():
-                self.running_mean.lerp_(mean, factor)
-                self.running_var.lerp_(variance * (count / (count - 1)), factor)
+                _move(self.running_mean, mean, factor)
+                _move(self.running_var, variance * (count / (count - 1)), factor)
         scale = (variance + self._eps).rsqrt()
+        weight, bias = self._shared(self.weight, dtype), self._shared(self.bias, dtype)
         scale = scale if weight is None else scale * weight
         y = centred * scale.view(1, -1, 1, 1)
-        return y if bias is None else y + bias.view(1, -1, 1, 1)
+        return (y if bias is None else y + bias.view(1, -1, 1, 1)).to(x.dtype)
+
+
+def _move(running: Tensor, value: Tensor, factor: float) -> None:
+    """Move a running statistic towards that of a batch, whose type is the one to compute in."""
+    running.copy_(running.to(value.dtype).lerp(value, factor))
 
 
 class OnOwnChannels(nn.Module):
