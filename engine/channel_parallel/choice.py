@@ -116,7 +116,7 @@ def estimate_of(
     """What a layer costs, cut in these ways, its batch in `samples`, in numbers of 4 bytes."""
     passes = 3 if needs_dx else 2
     multiply_adds = passes * _share(shape.samples, samples) * _share(shape.channels, ways.channels)
-    multiply_adds *= _share(shape.filters, ways.filters) * math.prod(shape.window) * math.prod(shape.output_size)
+    multiply_adds *= _largest_column(shape.filters, ways) * math.prod(shape.window) * math.prod(shape.output_size)
     moved = bytes_moved(shape, ways, samples, needs_dx=needs_dx)
     total = sum(moved.values())
     ranks = samples * ways.channels * ways.filters
@@ -129,3 +129,10 @@ def estimate_of(
 def _share(count: int, ways: int) -> int:
     """Of the rank that has most."""
     return -(-count // ways)
+
+
+def _largest_column(filters: int, ways: Ways) -> int:
+    """The filters of the column of `Placement` that has most: rank r of R ends at filter filters * (r + 1) // R."""
+    ranks = ways.channels * ways.filters
+    sizes = [filters * (rank + 1) // ranks - filters * rank // ranks for rank in range(ranks)]
+    return max(sum(sizes[column :: ways.filters]) for column in range(ways.filters))

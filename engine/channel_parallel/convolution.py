@@ -10,6 +10,8 @@ from torch.nn import functional as F
 
 from engine.channel_parallel.algorithms import Algorithm
 from engine.channel_parallel.grid import ProcessGrid
+from engine.channel_parallel.layers import on_own_channels
+from engine.channel_parallel.shapes import padded_before
 from engine.channel_parallel.split_layer import SplitLayer
 from engine.channel_parallel.stationary import Cut, Pair, Windows
 from engine.errors import ModelError
@@ -53,21 +55,20 @@ class ChannelParallelConv2d(SplitLayer):
             grid.parts(whole.out_channels),
             grid.among_samples,
         )
-        self.keep("weight", whole.weight, *self.cut.weight_indices())
-        self.keep("bias", whole.bias, self.cut.filters.indices(grid.channel))
+        self.hold("weight", whole.weight, *self.cut.weight_indices())
+        self.hold("bias", whole.bias, self.cut.filters.indices(grid.channel))
 
     def forward(self, x: Tensor) -> Tensor:
         """This rank's filters of its samples."""
         if self._padded_before:
-            x = F.pad(x, self._padded_before, self._padding_mode)
+            x = on_own_channels(lambda own: F.pad(own, self._padded_before, self._padding_mode), x)
         with torch.autocast(x.device.type, enabled=False):
             return self.cut.apply(x.to(self.weight.dtype), self.weight, self.bias)
 
 
 def _padding(whole: nn.Conv2d) -> tuple[Pair, list[int], str]:
     """The zeros on both sides, and what has to be done before: other than zeros, or more on one side than the other."""
-    around: list[int] = whole._reversed_padding_repeated_twice  # left, right, top, bottom
-    left, right, top, bottom = around
-    if whole.padding_mode == "zeros" and left == right and top == bottom:
-        return (top, left), [], "constant"
-    return (0, 0), around, "constant" if whole.padding_mode == "zeros" else whole.padding_mode
+    before = padded_before(whole)
+    left, _, top, _ = whole._reversed_padding_repeated_twice
+    mode = "constant" if whole.padding_mode == "zeros" else whole.padding_mode
+    return (0, 0) if before else (top, left), before, mode

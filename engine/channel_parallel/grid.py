@@ -86,6 +86,7 @@ class ProcessGrid:
         self.traffic = Traffic()
         self.comm = comm.Dup()
         self._communicators = [self.comm]
+        self._groups_of_torch: list[distributed.ProcessGroup] = []
         if self.device.type != "cpu":
             if problem := why_not_nccl(comm, self.device):
                 raise GridError(
@@ -114,10 +115,16 @@ class ProcessGrid:
         return self._placements[ways]
 
     def free(self) -> None:
-        """Give back the communicators; an MPI has only so many. Collective."""
+        """Give back the communicators, of which an MPI has only so many, and torch's process groups. Collective.
+
+        The process group of all ranks stays: a process has one, and other grids and exchanges use it.
+        """
         for communicator in self._communicators:
             communicator.Free()
         self._communicators.clear()
+        for group in self._groups_of_torch:
+            distributed.destroy_process_group(group)
+        self._groups_of_torch.clear()
 
     def _place(self, ways: Ways) -> Placement:
         rows = [[row * ways.filters + column for column in range(ways.filters)] for row in range(ways.channels)]
@@ -143,7 +150,8 @@ class ProcessGrid:
 
     def _group_of_torch(self, partition: Sequence[Sequence[int]]) -> Group:
         groups = [distributed.new_group(list(ranks)) for ranks in partition]
-        return TorchGroup(groups[self._number(partition)], self.traffic)
+        self._groups_of_torch.append(groups[self._number(partition)])
+        return TorchGroup(self._groups_of_torch[-1], self.traffic)
 
     def _number(self, partition: Sequence[Sequence[int]]) -> int:
         return next(number for number, ranks in enumerate(partition) if self.comm.rank in ranks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -32,23 +33,38 @@ class ChannelParallelBatchNorm2d(SplitLayer):
         super().__init__()
         own = grid.parts(whole.num_features).indices(grid.channel)
         for name in ("weight", "bias", "running_mean", "running_var"):
-            self.keep(name, getattr(whole, name), own)
+            self.hold(name, getattr(whole, name), own)
         tracked = whole.num_batches_tracked
         self.register_buffer("num_batches_tracked", None if tracked is None else tracked.clone())
         self._momentum, self._eps, self._group = whole.momentum, whole.eps, grid.among_samples
+        self._grid, self._channels = grid, whole.num_features
 
     def forward(self, x: Tensor) -> Tensor:
-        """[n, own channels, height, width], normalised."""
+        """[n, own channels, height, width], normalised.
+
+        Raises:
+            ValueError: in training, a single pixel of a single sample, as torch's own does; on all ranks.
+        """
         factor = self._count() if self.training else 0.0
+        of_batch = self.training or self.running_mean is None
+        if of_batch:
+            self._check_values(x)
         if not x.shape[1]:
             return x
-        weight, bias = (
-            None if own is None else with_summed_gradient(own, self._group) for own in (self.weight, self.bias)
-        )
-        of_batch = self.training or self.running_mean is None
         if of_batch and self._group.size > 1:
-            return self._over_all_samples(x, weight, bias, factor)
+            return self._over_all_samples(x, factor)
+        weight, bias = self._shared(self.weight), self._shared(self.bias)
         return F.batch_norm(x, self.running_mean, self.running_var, weight, bias, of_batch, factor, self._eps)
+
+    def _check_values(self, x: Tensor) -> None:
+        """The ranks ask each other for their samples only if maps have one pixel: otherwise there are values enough."""
+        if x.shape[2:].numel() == 1 and self._grid.samples_before(len(x))[1] == 1:
+            size = torch.Size((1, self._channels, 1, 1))
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
+
+    def _shared(self, own: Tensor | None, dtype: torch.dtype | None = None) -> Tensor | None:
+        """A weight or bias as the samples of all rows use it; its gradient is summed in `dtype`."""
+        return None if own is None else with_summed_gradient(own.to(dtype or own.dtype), self._group)
 
     def _count(self) -> float:
         """The weight of this batch in the running statistics; without momentum they are plain means."""
@@ -57,22 +73,30 @@ class ChannelParallelBatchNorm2d(SplitLayer):
         self.num_batches_tracked.add_(1)
         return 1 / float(self.num_batches_tracked) if self._momentum is None else self._momentum
 
-    def _over_all_samples(self, x: Tensor, weight: Tensor | None, bias: Tensor | None, factor: float) -> Tensor:
-        pixels = (0, 2, 3)
-        own_count = x.new_full((1,), x.numel() // x.shape[1])
-        sums = sum_over_samples(torch.cat([x.sum(pixels), own_count]), self._group)
+    def _over_all_samples(self, x: Tensor, factor: float) -> Tensor:
+        """In float32 at least, as torch computes the sums of smaller types."""
+        pixels, dtype = (0, 2, 3), torch.promote_types(x.dtype, torch.float32)
+        wide = x.to(dtype)
+        own_count = wide.new_full((1,), x.numel() // x.shape[1])
+        sums = sum_over_samples(torch.cat([wide.sum(pixels), own_count]), self._group)
         count = sums[-1].detach()
         mean = sums[:-1] / count
-        centred = x - mean.view(1, -1, 1, 1)
+        centred = wide - mean.view(1, -1, 1, 1)
         variance = sum_over_samples((centred * centred).sum(pixels), self._group) / count
         if self.training and self.running_mean is not None and self.running_var is not None:
             with torch.no_grad():
-                self.running_mean.lerp_(mean, factor)
-                self.running_var.lerp_(variance * (count / (count - 1)), factor)
+                _move(self.running_mean, mean, factor)
+                _move(self.running_var, variance * (count / (count - 1)), factor)
         scale = (variance + self._eps).rsqrt()
+        weight, bias = self._shared(self.weight, dtype), self._shared(self.bias, dtype)
         scale = scale if weight is None else scale * weight
         y = centred * scale.view(1, -1, 1, 1)
-        return y if bias is None else y + bias.view(1, -1, 1, 1)
+        return (y if bias is None else y + bias.view(1, -1, 1, 1)).to(x.dtype)
+
+
+def _move(running: Tensor, value: Tensor, factor: float) -> None:
+    """Move a running statistic towards that of a batch, whose type is the one to compute in."""
+    running.copy_(running.to(value.dtype).lerp(value, factor))
 
 
 class OnOwnChannels(nn.Module):
@@ -84,12 +108,15 @@ class OnOwnChannels(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """What the layer gives for this rank's channels, if it has some."""
-        if x.shape[1]:
-            y: Tensor = self.layer(x)
-            return y
-        # A channel of zeros and away with it: the way back must lead through here on all ranks alike.
-        one: Tensor = self.layer(torch.cat([x, x.new_zeros(len(x), 1, *x.shape[2:])], 1))
-        return one[:, :0]
+        return on_own_channels(self.layer, x)
+
+
+def on_own_channels(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """What a layer that treats each channel alone gives for this rank's channels. So it never sees none."""
+    if x.shape[1]:
+        return layer(x)
+    # A channel of zeros and away with it: the way back must lead through here on all ranks alike.
+    return layer(torch.cat([x, x.new_zeros(len(x), 1, *x.shape[2:])], 1))[:, :0]
 
 
 class ChannelParallelLinear(SplitLayer):
@@ -105,8 +132,8 @@ class ChannelParallelLinear(SplitLayer):
         super().__init__()
         outputs = grid.parts(whole.out_features)
         self.cut = Cut(Product(), grid.placement(algorithm), inputs, outputs, grid.among_samples)
-        self.keep("weight", whole.weight, *self.cut.weight_indices())
-        self.keep("bias", whole.bias, outputs.indices(grid.channel))
+        self.hold("weight", whole.weight, *self.cut.weight_indices())
+        self.hold("bias", whole.bias, outputs.indices(grid.channel))
 
     def forward(self, x: Tensor) -> Tensor:
         """This rank's outputs."""
@@ -126,8 +153,8 @@ class SummedLinear(SplitLayer):
     def __init__(self, whole: nn.Linear, grid: ProcessGrid, inputs: Parts) -> None:
         super().__init__()
         self._grid = grid
-        self.keep("weight", whole.weight, torch.arange(whole.out_features), inputs.indices(grid.channel))
-        self.keep("bias", whole.bias)
+        self.hold("weight", whole.weight, torch.arange(whole.out_features), inputs.indices(grid.channel))
+        self.hold("bias", whole.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """All outputs, the same on all ranks of a row."""
@@ -141,12 +168,14 @@ class SummedLinear(SplitLayer):
 class ChannelParallelDropout(nn.Module):
     """Dropout of split features, from the mask that one rank alone would draw for all samples and features.
 
-    All ranks draw it whole, so that their random states, which must begin alike, stay alike.
+    All ranks draw it whole, so that their random states, which must begin alike, stay alike. Of flattened channels
+    `features` is set once the fully connected layer after it says how many a channel has: a rank without channels could
+    not tell from its x.
     """
 
     def __init__(self, probability: float, grid: ProcessGrid, features: Parts) -> None:
         super().__init__()
-        self._probability, self._grid, self._features = probability, grid, features
+        self._probability, self._grid, self.features = probability, grid, features
 
     def forward(self, x: Tensor) -> Tensor:
         """x [n, own features, ...] with some features zero and the others larger; outside training x itself."""
@@ -154,8 +183,8 @@ class ChannelParallelDropout(nn.Module):
             return x
         before, samples = self._grid.samples_before(len(x))
         kept = 1 - self._probability
-        mask = x.new_empty(samples, self._features.whole, *x.shape[2:]).bernoulli_(kept)
-        own = mask[before : before + len(x), self._features.range(self._grid.channel)]
+        mask = x.new_empty(samples, self.features.whole, *x.shape[2:]).bernoulli_(kept)
+        own = mask[before : before + len(x), self.features.range(self._grid.channel)]
         return x * (own / kept if kept else own)
 
 

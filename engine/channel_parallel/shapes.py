@@ -18,7 +18,7 @@ def shapes_of(network: nn.Module, sample_shape: tuple[int, ...], batch: int) -> 
     A fully connected layer is a convolution over one pixel. The last is left out: `split_network` splits it in one way
     only. Nothing is computed: the pass goes over torch's meta device.
     """
-    on_meta = deepcopy(network).to("meta")
+    on_meta = deepcopy(network).to("meta").eval()  # in training, batch normalisation wants several values a channel
     found: dict[str, ConvolutionShape] = {}
     last = [name for name, layer in on_meta.named_modules() if isinstance(layer, nn.Linear)][-1:]
 
@@ -36,10 +36,21 @@ def shapes_of(network: nn.Module, sample_shape: tuple[int, ...], batch: int) -> 
     return found
 
 
+def padded_before(layer: nn.Conv2d) -> list[int]:
+    """Pixels that a convolution adds left, right, above and below before it begins.
+
+    Empty if it pads with zeros, as many on both sides: then the convolution itself takes them in.
+    """
+    around: list[int] = layer._reversed_padding_repeated_twice
+    left, right, top, bottom = around
+    return [] if layer.padding_mode == "zeros" and left == right and top == bottom else around
+
+
 def _shape(layer: nn.Module, x: Tensor, y: Tensor) -> ConvolutionShape:
     if isinstance(layer, nn.Conv2d):
         window = (layer.kernel_size[0], layer.kernel_size[1])
-        sizes = (x.shape[2], x.shape[3]), (y.shape[2], y.shape[3])
+        left, right, top, bottom = padded_before(layer) or (0, 0, 0, 0)
+        sizes = (x.shape[2] + top + bottom, x.shape[3] + left + right), (y.shape[2], y.shape[3])
     else:
         window, sizes = (1, 1), ((1, 1), (1, 1))
     return ConvolutionShape(len(x), x.shape[1], y.shape[1], window, *sizes, has_bias=layer.bias is not None)

@@ -33,14 +33,14 @@ class Held:
 
 
 class SplitLayer(nn.Module):
-    """A layer of which this rank holds a part; `held` says which of each parameter and buffer, by its name."""
+    """A layer of which this rank holds a part; `held` says which part of each parameter and buffer, by its name."""
 
     def __init__(self) -> None:
         super().__init__()
         self.held: dict[str, Held] = {}
 
-    def keep(self, name: str, whole: Tensor | None, *indices: Tensor) -> None:
-        """Have this rank's part of a whole parameter or buffer under its name; nothing where there is none."""
+    def hold(self, name: str, whole: Tensor | None, *indices: Tensor) -> None:
+        """Register this rank's part of a whole parameter or buffer under its name; None stays None."""
         if whole is None:
             self.register_parameter(name, None)
             return
@@ -74,7 +74,7 @@ def whole_tensors(
 
 
 def _all(network: nn.Module) -> Iterator[tuple[str, Held | None, Tensor]]:
-    """Every parameter and buffer with its name, and what is held of it; None for one that all ranks have whole."""
+    """Every parameter and buffer with its name, and the part that this rank holds; None if every rank has the whole."""
     for prefix, module in network.named_modules():
         own = [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]
         for name, tensor in own:

@@ -51,6 +51,9 @@ def test_estimates_are_of_the_rank_with_most() -> None:
     assert found.multiply_adds == 3 * 2 * 3 * 32 * 9 * 64
     assert found.computing_s == found.multiply_adds / 1e9
     assert found.seconds > found.computing_s
+    # Six filters on 4 ranks are 1, 2, 1 and 2; columns are every other rank, so one has 4 of them.
+    uneven = estimate_of(replace(EQUAL, filters=6), Ways(2, 2), 1, SLOW_PROCESSOR)
+    assert uneven.multiply_adds == 3 * 2 * 32 * 4 * 9 * 64
     assert estimate_of(EQUAL, Ways(1, 1), 1, SLOW_NETWORK).moving_s == 0
 
 
@@ -88,6 +91,25 @@ def test_a_shape_counts_weights_as_torch_does() -> None:
         sum(own.numel() for own in network[layer].parameters()) for layer in (0, 2)
     ]
     assert found["0"].outputs == network[0](torch.zeros(3, 3, 8, 8)).numel()
+
+
+def test_a_shape_is_of_the_padded_input_where_a_layer_pads_before() -> None:
+    network = nn.Sequential(
+        nn.Conv2d(3, 4, 3, padding=1),
+        nn.Conv2d(4, 4, 3, padding=1, padding_mode="reflect"),
+        nn.Conv2d(4, 4, (4, 3), padding="same"),
+        nn.Flatten(),
+        nn.Linear(4 * 8 * 8, 2),
+    )
+    found = shapes_of(network, (3, 8, 8), 3)
+    assert [shape.input_size for shape in found.values()] == [(8, 8), (10, 10), (11, 10)]
+    assert [shape.output_size for shape in found.values()] == [(8, 8)] * 3
+
+
+def test_a_shape_is_told_of_one_sample_with_maps_of_one_pixel() -> None:
+    network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(4, 2))
+    assert shapes_of(network, (3, 3, 3), 1)["0"].output_size == (1, 1)
+    assert network.training
 
 
 def test_choosing_needs_neither_torch_nor_mpi() -> None:

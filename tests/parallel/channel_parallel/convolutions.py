@@ -165,6 +165,10 @@ def variants() -> list[Case]:
                 replace(plain, needs_dx=False, bias=False),
                 replace(plain, padding="same", window=(4, 3)),
                 replace(plain, padding="valid"),
-                replace(plain, padding_mode="circular"),
+                *(
+                    replace(plain, channels=channels, padding_mode=mode)
+                    for mode in ("circular", "reflect", "replicate")
+                    for channels in (1, 6)  # fewer than ranks, and more
+                ),
             ]
     return found
