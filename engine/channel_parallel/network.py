@@ -73,6 +73,7 @@ def split_network(
         ModelError: a layer that cannot be split or stands where it cannot, by its name.
         GridError: an algorithm that there is not.
     """
+    _refuse_shared_layers(network)
     named = list(network.named_modules())
     linear = [name for name, layer in named if isinstance(layer, nn.Linear)]
     splitting = _Splitting(grid, algorithm, linear[-1] if linear else "")
@@ -81,6 +82,15 @@ def split_network(
         name, layer = named[-1]
         raise _refusal(name, layer, "is the last one, and only an nn.Linear gives scores", "end with an nn.Linear")
     return ChannelParallelNetwork(split, grid, splitting.channels)
+
+
+def _refuse_shared_layers(network: nn.Module) -> None:
+    """Raises ModelError for a layer in two places: its part would have to fit both."""
+    seen: set[nn.Module] = set()
+    for name, layer in network.named_modules(remove_duplicate=False):
+        if layer in seen and not isinstance(layer, _POINTWISE):
+            raise _refusal(name, layer, "stands in two places", "make a layer of its own for each")
+        seen.add(layer)
 
 
 class _Splitting:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -89,4 +90,6 @@ def test_nothing_to_run_again_is_an_error_that_changes_nothing(store: Store) -> 
     ],
 )
 def test_a_command_that_goes_on_names_the_same_place(executor: str, address: str | None, options: str) -> None:
-    assert Execution(executor, address, finish_running=False, oversubscribe=False).options == options
+    here = Execution(executor, address, finish_running=False, oversubscribe=False)
+    assert here.options == options
+    assert replace(here, one_at_a_time=True).options == f"{options} --one-at-a-time"

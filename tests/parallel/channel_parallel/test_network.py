@@ -195,6 +195,7 @@ def test_networks_that_cannot_be_split_are_refused() -> None:
         split_network(make_network("googlenet", (3, 32, 32), CLASSES), grid)
     with pytest.raises(ModelError, match=r"model: layer '1' \(LayerNorm\) cannot be split"):
         split_network(nn.Sequential(nn.Conv2d(3, 4, 1), nn.LayerNorm([4, 8, 8]), nn.Linear(256, 2)), grid)
+    shared = nn.Dropout(0.5)
     refusals: list[tuple[str, list[nn.Module]]] = [
         (
             r"layer '2' \(Linear\) takes 250 features, which 4 channels do not come to; use a ResNet",
@@ -202,6 +203,7 @@ def test_networks_that_cannot_be_split_are_refused() -> None:
         ),
         (r"layer '1' \(Linear\) gets maps that are not flattened; put an nn.Flatten\(\) before it", [nn.Linear(8, 2)]),
         (r"layer '1' \(Flatten\) does not flatten each sample as a whole; use nn.F", [nn.Flatten(2), nn.Linear(64, 2)]),
+        (r"layer '2' \(Dropout\) stands in two places; make a layer of its own", [shared, shared, nn.Flatten()]),
         (r"layer '2' \(ReLU\) is the last one, and only an nn.Linear gives scores; end", [nn.Flatten(), nn.ReLU()]),
         (
             r"layer '4' \(Dropout\) comes after '2', which gives the scores; leave it out",

@@ -10,8 +10,10 @@ from sweeper.errors import SeatingError
 from sweeper.gangs.seats import Capacity, Seats
 from sweeper.plan import plan
 from sweeper.plan.trial import TrialSpec
-from sweeper.scheduling.admission import check_seating, seats_for
+from sweeper.scheduling.admission import Admission, check_seating, seats_for
 from sweeper.spec import parse_spec
+from sweeper.store.store import Store
+from tests.dashboards.sweeps import submit
 
 
 def trials(workers: list[int], **resources: int) -> Sequence[TrialSpec]:
@@ -70,3 +72,15 @@ def test_what_shares_needs_a_core_and_for_gpus_a_gpu(
 )
 def test_who_shares_gets_what_the_best_host_has(shape: tuple[int, int, int], hosts: list[Seats], seats: Seats) -> None:
     assert seats_for(shape, Capacity(tuple(hosts)), oversubscribe=True) == seats
+
+
+def test_no_trial_begins_beside_one_whose_seats_are_lent(store: Store) -> None:
+    sweep_id = submit(store, {"workers": [2], "learning_rate": [0.1, 0.2]})
+    first, second = store.trials.of(sweep_id)
+    admission = Admission(Capacity((Seats(2), Seats(2))), one_at_a_time=True)
+    admission.begin(first)
+    admission.lend(first)
+    assert admission.is_full()
+    assert not admission.fits(second.waits)
+    admission.end(first.id)
+    assert admission.fits(second.waits)
