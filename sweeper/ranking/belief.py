@@ -10,7 +10,7 @@ in the same way, and so is the chance that a run comes to the threshold.
 A group is modelled by itself. Trials of the same global batch, rate and seed with other worker counts say nothing of
 the noise, since they see the same images from the same weights: on one recorded sweep their areas over images lie 0.1 %
 apart, those of two seeds 1.6 %. Where a group has several worker counts, they are taken for independent all the same,
-and its chances are too high. Derived trials are left out.
+and its chances are too high. A trial that is derived from another of its group is left out.
 
 A setting that comes to the threshold in a share q of its runs is tried 1/q times on average until it does. So what
 is compared is the expected area divided by q. Draws from the posterior then tell how often a setting has the smallest
@@ -137,10 +137,10 @@ def beliefs(group: Group, threshold: float | None) -> Beliefs | None:
 
     # Trials may be running on the other cores. Limits are the process's, and two who set them restore each other's.
     with _ALONE, threadpool_limits(1):
-        return _told(group, rows, threshold)
+        return _told(group, group.winner, rows, threshold)
 
 
-def _told(group: Group, rows: Sequence[Candidate], threshold: float | None) -> Beliefs | None:
+def _told(group: Group, winner: Candidate, rows: Sequence[Candidate], threshold: float | None) -> Beliefs | None:
     import numpy as np
 
     settings = list(dict.fromkeys(setting_key(one.parameters) for one in rows))
@@ -154,7 +154,7 @@ def _told(group: Group, rows: Sequence[Candidate], threshold: float | None) -> B
         losses = _Surface(inputs, of_row, np.log([_number(one.minimum_loss) for one in rows]))
     ranked = {setting_key(one.parameters): one for one in reversed(group.ranking)}
     competing = [key for key in settings if key in ranked]
-    if not competing:
+    if setting_key(winner.parameters) not in place:  # it is derived from another, or one of very many
         return None
     places = np.array([place[key] for key in competing])
     limit = math.log(threshold) if threshold is not None else math.inf
@@ -165,17 +165,17 @@ def _told(group: Group, rows: Sequence[Candidate], threshold: float | None) -> B
 def _rows(group: Group, winner: Candidate) -> list[Candidate]:
     """The trials that the model sees, in the order of their areas: those near the winner's, up to a number."""
     trials = [trial for member in group.members for trial in member.trials if trial.complete and trial.finite]
-    trained = [trial for trial in trials if not trial.derived_from]
-    known = [trial for trial in trained if trial.area is not None and trial.minimum_loss is not None]
+    ids = {trial.trial for trial in trials}
+    drawn_anew = [trial for trial in trials if trial.derived_from not in ids]
+    known = [trial for trial in drawn_anew if trial.area is not None and trial.minimum_loss is not None]
     limit = _FARTHEST * max(abs(_number(trial.area)) for trial in winner.trials)
     found = sorted((one for one in known if _number(one.area) <= _SIZE * limit), key=lambda one: _number(one.area))
     near = sum(_number(trial.area) <= limit for trial in found)
     found = found[: max(near, _NEAREST)]
     if len(found) > _MOST:
         middle = _number(winner.area)
-        found = sorted(
-            sorted(found, key=lambda one: abs(_number(one.area) - middle))[:_MOST], key=lambda one: _number(one.area)
-        )
+        found = sorted(found, key=lambda one: abs(_number(one.area) - middle))[:_MOST]
+        found.sort(key=lambda one: _number(one.area))
     return found
 
 
@@ -219,9 +219,9 @@ def _columns(values: Sequence[Any]) -> list[Array]:
         return [numbers, lacking.astype(float)]
     texts = [repr(value) for value in values]
     kinds = list(dict.fromkeys(texts))
-    return (
-        [np.array([text == kind for text in texts], dtype=float) for kind in kinds[1:]] if len(kinds) <= _KINDS else []
-    )
+    if len(kinds) > _KINDS:
+        return []
+    return [np.array([text == kind for text in texts], dtype=float) for kind in kinds[1:]]
 
 
 def _as_float(value: float) -> float:

@@ -379,9 +379,16 @@ def test_derived_trials_tell_nothing_of_the_noise() -> None:
     members = list(trained.group.members)
     copies = [one._replace(trial=f"copy-{one.trial}", derived_from=one.trial) for one in members]
     both = beliefs(group_of([*members, *copies]), None)
-    alone = told(trained)
     assert both
-    assert both.noise == alone.noise
+    assert both.noise == told(trained).noise
+
+
+def test_of_trials_that_are_derived_from_other_groups_each_is_a_draw() -> None:
+    trained = simulated(1, batches=3, rates=4)
+    derived = [one._replace(derived_from=f"other-{one.trial}") for one in trained.group.members]
+    found = beliefs(group_of(derived), None)
+    assert found
+    assert found.noise == told(trained).noise
 
 
 def test_many_answers_at_once_leave_the_threads_as_they_were() -> None:
