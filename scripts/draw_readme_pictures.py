@@ -65,7 +65,10 @@ def photograph(store: str, sweep_id: str, path: Path) -> None:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": 1320, "height": 940})
             page.goto(f"{found[1]}/sweeps/{sweep_id}")
-            page.locator(".plots[aria-busy=false]").first.wait_for(timeout=60_000)
+            first = page.locator(".plots").first
+            first.scroll_into_view_if_needed()  # figures are drawn when they come into sight
+            page.wait_for_function("plots => plots.ariaBusy === 'false'", arg=first.element_handle(), timeout=60_000)
+            page.evaluate("scrollTo(0, 0)")
             page.wait_for_timeout(1000)  # Plotly's own transitions
             page.screenshot(path=str(path))
             browser.close()

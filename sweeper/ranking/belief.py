@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 SMALL_REGRET = 0.005  # further seeds are worth while until the expected regret is below
 MOST_SEEDS = 10  # that are thought of for that
 _FEWEST = 6  # trials, from which the model is told
-_MOST = 600  # trials: the time grows with the third power
+_MOST = 300  # trials: the time grows with the third power
 _LEARNT = 120  # trials that hyperparameters are learnt from, evenly among the others: this takes most of the time
 _FARTHEST = 3.0  # times the smallest area of a group: trials beyond say little about the best
 _NEAREST, _SIZE = 12, 100.0  # trials of a group that are looked at all the same, up to so many times as far
@@ -433,9 +433,9 @@ class _Draws:
     def _share(self, minima: Array, variance: Array) -> Array:
         """Of runs that come to the threshold."""
         import numpy as np
-        from scipy.stats import norm
+        from scipy.special import ndtr
 
-        return np.asarray(norm.cdf((self._limit - minima) / np.sqrt(variance)))
+        return np.asarray(ndtr((self._limit - minima) / np.sqrt(variance)))
 
     def beliefs(self, settings: Sequence[Candidate], noise: Noise) -> Beliefs:
         """Of all settings, in the order of the places."""

@@ -306,7 +306,7 @@ def test_many_trials_are_looked_at_near_the_best_only() -> None:
     ]
     found = beliefs(group_of(trials), None)
     assert found
-    assert found.noise.trials == 600
+    assert found.noise.trials == 300
     assert abs(found.recommended.setting.parameters["learning_rate"]) < 0.2
 
 
