@@ -25,8 +25,8 @@ def recommendation(group: Group, threshold: float | None) -> dict[str, Any] | No
     It is the setting whose area, divided by the share of its runs that come to the threshold ("qualifies"), is expected
     to lie least above the best one's. "probability" is the chance that it is the best. "expected_regret" says how much
     larger than the best one's its area is expected to be, as a share. The settings that are "not_ruled_out" hold the
-    best with a chance of "level". "noise" is the standard deviation of the recommended setting's area by chance, as a
-    share of it; so many "trials" tell it, of which "repeats" repeat a setting. "more_seeds" of each setting that is not
+    best with a chance of "level". "noise" is the standard deviation of areas by chance among settings like it, as a
+    share; so many "trials" tell it, of which "repeats" repeat a setting. "more_seeds" of each setting that is not
     ruled out would bring the expected regret to "small_regret"; None where ten would not.
     """
     found = _beliefs(group, threshold)

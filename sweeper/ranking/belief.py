@@ -65,7 +65,7 @@ _ALONE = Lock()
 
 @dataclass(frozen=True)
 class Noise:
-    """How much the area of the recommended setting varies by chance, as a share of it (one standard deviation).
+    """How much areas like the recommended one vary by chance, as a share (one standard deviation).
 
     `trials` counts those that tell it, `repeats` those among them that repeat a setting with another seed.
     """
