@@ -1,6 +1,6 @@
 """Which algorithm suits which layer: a model of what each layer of a step costs on a grid; without torch and MPI.
 
-A layer's time is its multiply-adds on the rank that has most of them, at the machine's rate, and its collectives. Those
+The time of a layer is that of the multiply-adds of the busiest rank, at the machine's rate, plus its collectives. Those
 take alpha log2(p) + beta b among p ranks, for latency alpha, seconds a byte beta, and the bytes b that a rank moves; an
 all-reduce has twice the latency (Thakur, Rabenseifner and Gropp, Optimization of collective communication operations in
 MPICH, 2005). Nothing is taken to overlap, and layers between convolutions cost nothing.
@@ -89,7 +89,7 @@ def plans_of(layers: Mapping[str, ConvolutionShape], workers: int, machine: Mach
     """A plan for each grid of so many ranks, the fastest first.
 
     `layers` are those of the whole batch in the order of the forward pass, the first of which passes no gradient on.
-    Grids with more rows than the batch has samples are left out, unless there is no other.
+    Leaves out grids with more rows than the batch has samples, unless there is no other grid.
     """
     samples = min((shape.samples for shape in layers.values()), default=1)
     fitting = [rows for rows in divisors(workers) if rows <= samples] or [1]

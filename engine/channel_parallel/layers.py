@@ -189,7 +189,7 @@ class ChannelParallelDropout(nn.Module):
 
 
 class ChannelParallelShortcut(nn.Module):
-    """Every `stride`th pixel, and channels of zeros after those that are there: split anew, since all ranks' grow.
+    """Every `stride`th pixel, and channels of zeros after the existing ones; all channels are then split again.
 
     The channels that a rank has after it begin further on than those that it had, so they are gathered first.
     """

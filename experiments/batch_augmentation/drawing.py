@@ -11,10 +11,9 @@ from dashboards.figures.drawing import style
 from dashboards.figures.drawing.axis_numbers import AxisNumbers
 from dashboards.figures.drawing.lines import group_colour
 from dashboards.figures.drawing.panels import title
-from experiments.batch_augmentation.recorded import Run
+from experiments.batch_augmentation.recorded import GOAL, Run
 
 _WIDTH = 10.0  # inches
-_GOAL = 6.0  # percent
 _TICKS = (5, 6, 8, 10, 15, 20, 30, 50, 80)
 
 
@@ -34,7 +33,7 @@ def draw_errors(runs: Sequence[Run]) -> Figure:
     _scale(over_epochs, "epochs")
     _scale(over_seconds, "training time, s")
     over_epochs.set_ylabel("error on the test set, %")
-    title(figure, "Batch augmentation", f"resnet-44 on CIFAR-10, 64 samples a step; dashed: {_GOAL:g} %", _WIDTH)
+    title(figure, "Batch augmentation", f"resnet-44 on CIFAR-10, 64 samples a step; dashed: {100 * GOAL:g} %", _WIDTH)
     figure.legend(*over_epochs.get_legend_handles_labels(), loc="outside lower left", ncols=4)
     return figure
 
@@ -45,6 +44,6 @@ def _scale(axes: Axes, name: str) -> None:
     ticks = [tick for tick in _TICKS if low <= tick <= high]
     axes.set_yticks(ticks, [str(tick) for tick in ticks])
     axes.set_yticks([], minor=True)
-    axes.axhline(_GOAL, color=style.INK, linestyle=(0, (6, 4)), linewidth=1.0, zorder=1.5)
+    axes.axhline(100 * GOAL, color=style.INK, linestyle=(0, (6, 4)), linewidth=1.0, zorder=1.5)
     axes.set_xlabel(name)
     axes.grid()

@@ -18,7 +18,7 @@ def run(study: Study) -> None:
     """Measure what the recorded result lacks. DDP runs where the engine does; alone, it runs on cores.
 
     Raises:
-        UsageError: the part `gpu` is asked for without `cpu`, and there is no GPU.
+        UsageError: `--only gpu` without `cpu`, on a machine without a GPU.
     """
     gpus = gpus_for(study)
     if study.wants("cpu") or not gpus:

@@ -53,7 +53,7 @@ _NEVER = 1e-3  # the least share of runs that come to the threshold, by which an
 # Of what is a setting's own, which only repeats can tell from noise: 1 %.
 _USUAL_NOISE, _USUAL_OWN, _SPREAD = 0.03, 0.01, 1.1
 _USUAL_LENGTH, _LENGTH_SPREAD = 1.5, 1.0
-_KINDS = 12  # values that are no numbers; of texts that nearly every setting has anew nothing can be learnt
+_KINDS = 12  # values other than numbers; texts that differ from setting to setting, as names do, tell nothing
 _JITTER = 1e-10
 _SAME = 1e-4  # a length within which only a setting itself lies
 _SEVERAL = 16
@@ -143,19 +143,19 @@ def beliefs(group: Group, threshold: float | None) -> Beliefs | None:
 def _told(group: Group, winner: Candidate, rows: Sequence[Candidate], threshold: float | None) -> Beliefs | None:
     import numpy as np
 
-    settings = list(dict.fromkeys(setting_key(one.parameters) for one in rows))
+    keys = [setting_key(one.parameters) for one in rows]
+    settings = {key: without_seed(one.parameters) for key, one in zip(keys, rows, strict=True)}
     place = {key: number for number, key in enumerate(settings)}
-    of_row = np.array([place[setting_key(one.parameters)] for one in rows])
-    first = {setting_key(one.parameters): without_seed(one.parameters) for one in rows}
-    inputs = _inputs([first[key] for key in settings])
+    if setting_key(winner.parameters) not in place:  # it is derived from another, or one of very many
+        return None
+    of_row = np.array([place[key] for key in keys])
+    inputs = _inputs(list(settings.values()))
     areas = _Surface(inputs, of_row, np.log([_number(one.area) for one in rows]))
     losses = None
     if threshold is not None:
         losses = _Surface(inputs, of_row, np.log([_number(one.minimum_loss) for one in rows]))
     ranked = {setting_key(one.parameters): one for one in reversed(group.ranking)}
     competing = [key for key in settings if key in ranked]
-    if setting_key(winner.parameters) not in place:  # it is derived from another, or one of very many
-        return None
     places = np.array([place[key] for key in competing])
     limit = math.log(threshold) if threshold is not None else math.inf
     told = Noise(0.0, len(rows), len(rows) - len(settings))
@@ -399,6 +399,27 @@ class _Drawn:
     values: Array
     noise: Array
 
+    @cached_property
+    def mean(self) -> Array:
+        """Of each setting's draws."""
+        import numpy as np
+
+        return np.asarray(self.values.mean(axis=0))
+
+    @cached_property
+    def mean_noise(self) -> Array:
+        """Of each setting's variances."""
+        import numpy as np
+
+        return np.asarray(self.noise.mean(axis=0))
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Of the settings over the draws."""
+        import numpy as np
+
+        return np.atleast_2d(np.cov(self.values, rowvar=False))
+
     def after(self, seeds: int, rivals: Array, errors: Array) -> tuple[Array, Array]:
         """What would be believed, in each draw, once the rivals have so many more seeds: means and variances.
 
@@ -406,13 +427,13 @@ class _Drawn:
         """
         import numpy as np
 
-        means, covariance = self.values.mean(axis=0), np.atleast_2d(np.cov(self.values, rowvar=False))
-        size = self.noise.mean(axis=0)[rivals] / seeds
+        covariance = self.covariance
+        size = self.mean_noise[rivals] / seeds
         among_rivals = covariance[np.ix_(rivals, rivals)] + np.diag(size)
         gain = np.linalg.solve(among_rivals, covariance[rivals]).T
-        seen = self.values[:, rivals] + errors * np.sqrt(size) - means[rivals]
+        seen = self.values[:, rivals] + errors * np.sqrt(size) - self.mean[rivals]
         left = np.maximum(np.diag(covariance) - (gain * covariance[:, rivals]).sum(axis=1), 0.0)
-        return means + seen @ gain.T, left
+        return self.mean + seen @ gain.T, left
 
 
 class _Draws:
@@ -429,6 +450,8 @@ class _Draws:
         self._qualify = np.ones_like(self._areas)
         if self._minima:
             self._qualify = self._share(self._minima.values, self._minima.noise)
+        self._costs = self._areas / np.maximum(self._qualify, _NEVER)
+        self._least = self._costs.min(axis=1)
 
     def _share(self, minima: Array, variance: Array) -> Array:
         """Of runs that come to the threshold."""
@@ -441,10 +464,8 @@ class _Draws:
         """Of all settings, in the order of the places."""
         import numpy as np
 
-        costs = self._areas / np.maximum(self._qualify, _NEVER)
-        least = costs.min(axis=1)
-        chances = np.bincount(costs.argmin(axis=1), minlength=len(settings)) / len(costs)
-        regrets = (costs / least[:, None]).mean(axis=0) - 1
+        chances = np.bincount(self._costs.argmin(axis=1), minlength=len(settings)) / _DRAWS
+        regrets = (self._costs / self._least[:, None]).mean(axis=0) - 1
         low, high = np.quantile(self._areas, ((1 - LEVEL) / 2, (1 + LEVEL) / 2), axis=0)
         found = [
             Belief(
@@ -458,7 +479,7 @@ class _Draws:
             for at, one in enumerate(settings)
         ]
         order = sorted(range(len(found)), key=lambda at: found[at].regret)
-        told = replace(noise, share=float(np.sqrt(self._logarithms.noise[:, order[0]].mean())))
+        told = replace(noise, share=float(np.sqrt(self._logarithms.mean_noise[order[0]])))
         first = Beliefs(tuple(found[at] for at in order), told, 0)
         if first.recommended.regret <= SMALL_REGRET:
             return first
@@ -470,17 +491,15 @@ class _Draws:
         """How many more seeds of each rival would bring the expected regret to a small one."""
         import numpy as np
 
-        costs = self._areas / np.maximum(self._qualify, _NEVER)
-        least, draws = costs.min(axis=1), np.arange(len(costs))
-        errors = self._random.standard_normal((2, len(costs), len(rivals)))
+        errors = self._random.standard_normal((2, _DRAWS, len(rivals)))
         for seeds in range(1, MOST_SEEDS + 1):
             believed, _ = self._logarithms.after(seeds, rivals, errors[0])
-            believed = believed + self._logarithms.noise.mean(axis=0) / 2
+            believed = believed + self._logarithms.mean_noise / 2
             if self._minima:
                 minima, left = self._minima.after(seeds, rivals, errors[1])
-                shares = self._share(minima, left + self._minima.noise.mean(axis=0))
+                shares = self._share(minima, left + self._minima.mean_noise)
                 believed = believed - np.log(np.maximum(shares, _NEVER))
-            chosen = believed.argmin(axis=1)
-            if (costs[draws, chosen] / least).mean() - 1 <= SMALL_REGRET:
+            costs = self._costs[np.arange(_DRAWS), believed.argmin(axis=1)]
+            if (costs / self._least).mean() - 1 <= SMALL_REGRET:
                 return seeds
         return None

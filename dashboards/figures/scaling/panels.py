@@ -67,25 +67,22 @@ def panels_of(table: ScalingTable) -> list[Panel]:
 
 
 def _time_panel(table: ScalingTable) -> Panel:
-    def seconds(row: ScalingRow) -> float | None:
-        return row.seconds
-
-    if table.images is None:
-        return Panel("Training time", "training time, s", seconds, "no trial is complete")
-    words = f"{table.images:,} images"
-    perfect = _perfect_of(seconds, lambda workers: 1 / workers)
-    return Panel(f"Time of {words}", f"time of {words}, s", seconds, "no trial says its images", perfect)
+    return _of_trial_or_images(table, "time", "s", lambda row: row.seconds, lambda workers: 1 / workers)
 
 
 def _cost_panel(table: ScalingTable) -> Panel:
-    def dollars(row: ScalingRow) -> float | None:
-        return row.dollars
+    return _of_trial_or_images(table, "cost", "$", lambda row: row.dollars, lambda _: 1.0)
 
+
+def _of_trial_or_images(
+    table: ScalingTable, what: str, unit: str, value: Value, growth: Callable[[int], float]
+) -> Panel:
+    """A whole trial's time or cost, or with the line of perfect scaling that of so many images."""
     if table.images is None:
-        return Panel("Training cost", "training cost, $", dollars, "no trial is complete")
-    words = f"{table.images:,} images"
-    perfect = _perfect_of(dollars, lambda _: 1.0)
-    return Panel(f"Cost of {words}", f"cost of {words}, $", dollars, "no trial says its images", perfect)
+        return Panel(f"Training {what}", f"training {what}, {unit}", value, "no trial is complete")
+    words = f"{what} of {table.images:,} images"
+    perfect = _perfect_of(value, growth)
+    return Panel(words.capitalize(), f"{words}, {unit}", value, "no trial says its images", perfect)
 
 
 def measured_line(series: ScalingSeries, value: Value) -> Line:
