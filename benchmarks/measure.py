@@ -18,14 +18,21 @@ from typing import Any
 from sweeper.output_file import OutputPlace, write_output
 
 
-def hardware() -> str:
-    """Processor and the cores that this process may use."""
+def hardware(gpus: int = 0) -> str:
+    """Processor and the cores that this process may use; before them so many GPUs, if they are all alike."""
     model = platform.processor() or platform.machine()
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             model = line.partition(":")[2].strip()
             break
-    return f"{model}, {len(os.sched_getaffinity(0))} cores"
+    cores = f"{model}, {len(os.sched_getaffinity(0))} cores"
+    return f"{gpus} {_gpu_name()}, {cores}" if gpus else cores
+
+
+def _gpu_name() -> str:
+    import torch
+
+    return torch.cuda.get_device_name()
 
 
 def versions(*packages: str) -> dict[str, str]:

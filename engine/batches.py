@@ -55,10 +55,11 @@ class ResidentBatches:
 
     def __init__(self, data: DataSet, device: torch.device) -> None:
         self._device = device
-        self._inputs = torch.from_numpy(data.inputs).to(device)
+        # Copied, since torch warns of tensors on arrays that may not be written to.
+        self._inputs = torch.tensor(data.inputs, device=device)
         if data.std:
             self._inputs = self._inputs.to(memory_format=torch.channels_last)  # there: a core would take 0.3 s for it
-        self._targets = torch.from_numpy(data.targets).to(device)
+        self._targets = torch.tensor(data.targets, device=device)
         self._normalise = _Normalise(data, device) if data.std else None
         bytes_as_float = self._inputs.numel() * torch.float32.itemsize
         if self._normalise and bytes_as_float <= torch.cuda.mem_get_info(device)[0] // _SHARE_OF_FREE_MEMORY:

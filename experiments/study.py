@@ -27,6 +27,8 @@ from sweeper.execution import Execution, prepare_sweep, resume_sweep, run_sweep
 from sweeper.gangs import EXECUTORS
 from sweeper.live_view import in_notebook_or_terminal
 from sweeper.output_file import OutputPlace, write_output
+from sweeper.spec import SweepSpec
+from sweeper.spec.command import CommandConfig
 from sweeper.spec.file import load_spec
 from sweeper.store import Store, SweepRecord, open_store, read_store
 from sweeper.store.upgrading import upgrade_store
@@ -36,13 +38,19 @@ if TYPE_CHECKING:
 
 STORE = "sweeps.db"
 _DEVICE = "device "
+_LOG = re.compile(r"; see \S+$")  # where a failed attempt's reason says that more is told
 _SAME_S = 60.0  # between a store that a run has left and its packed copy
 _TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 # A recorded result does not tell on which host a sweep ran, and has short names for its devices.
 _FORGOTTEN = (
     "UPDATE gang SET hosts = '[\"host\"]', pids = '[]'",
-    "UPDATE attempt SET log = '', traceback = ''",
+    "UPDATE attempt SET log = '', traceback = '', reason = without_path(reason)",
+    "UPDATE trial SET reason = without_path(reason)",
+    "DELETE FROM printed",
     "DELETE FROM scheduler",
+    # Commands of studies run in the project's folder, wherever that is.
+    "UPDATE sweep SET spec = json_set(spec, '$.trial.folder', '.') WHERE spec ->> '$.trial.folder' <> ''",
+    "UPDATE trial SET config = json_set(config, '$.folder', '.') WHERE config ->> '$.folder' <> ''",
 )
 _DEVICES = (
     "UPDATE attempt SET effective = json_set(effective, '$.device_uuid', short_name(effective ->> 'device_uuid')) "
@@ -105,7 +113,7 @@ class Study:
             found = next((one for one in store.sweeps.all() if one.name == written.name), None)
             if found is None:
                 return run_sweep(store, prepare_sweep(written, execution), execution, audience, again=False)
-            if found.spec.whole() != written:
+            if _anywhere(found.spec.whole()) != _anywhere(written):
                 problem = f"{spec}: the sweep {found.name} is recorded with another spec"
                 raise UsageError(problem, f"restore the spec, or remove the sweep: `sweeper delete {found.id}`")
             if found.ended < found.total:
@@ -147,6 +155,7 @@ class Study:
             with closing(sqlite3.connect(self.store)) as own:
                 own.execute("VACUUM INTO ?", (str(copy),))
             with closing(sqlite3.connect(copy)) as copied:
+                copied.create_function("without_path", 1, lambda reason: _LOG.sub("", reason))
                 for statement in _FORGOTTEN:
                     copied.execute(statement)
                 copied.create_function("short_name", 1, _short_name)
@@ -271,6 +280,13 @@ def copy_recorded(folder: Path, into: Path) -> None:
     into.mkdir(parents=True, exist_ok=True)
     shutil.copy(folder / "README.md", into)
     shutil.copytree(folder / "result", into / "result", ignore=shutil.ignore_patterns("*.db", "*.db-*"))
+
+
+def _anywhere(spec: SweepSpec) -> SweepSpec:
+    """The spec without the folder that its command runs in."""
+    if not isinstance(spec.trial, CommandConfig):
+        return spec
+    return spec.model_copy(update={"trial": spec.trial.model_copy(update={"folder": ""})})
 
 
 def _short_name(uuid: str) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import gc
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -47,7 +48,7 @@ def main() -> None:
     parser.add_argument("--precision", choices=["tf32", "bf16"], default="tf32", help="tf32: where a GPU has it")
     parser.add_argument("--warm-up", type=int, default=WARM_UP_STEPS, help="steps before the clock starts")
     given = parser.parse_args()
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = _device()
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
     distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
     train(given, device)
@@ -56,13 +57,22 @@ def main() -> None:
     distributed.destroy_process_group()
 
 
+def _device() -> torch.device:
+    """This rank's GPU, by its number on its host; the cores where there is none."""
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
+    torch.cuda.set_device(device)  # NCCL's own memory, too
+    return device
+
+
 def train(given: argparse.Namespace, device: torch.device) -> None:
     """One run, with a report for each loss point."""
     data = load(given.data)
     mean, std = (torch.tensor(numbers).view(1, -1, 1, 1) for numbers in (data.mean, data.std))
-    pictures = ((torch.from_numpy(data.inputs).float() / 255 - mean) / std).to(device)
+    pictures = ((torch.tensor(data.inputs).float() / 255 - mean) / std).to(device)
     pictures = pictures.contiguous(memory_format=torch.channels_last)
-    targets = torch.from_numpy(data.targets).to(device)
+    targets = torch.tensor(data.targets, device=device)
     torch.manual_seed(given.seed)
     network = make_network(given.model, data.sample_shape, data.classes).to(device)
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

@@ -34,7 +34,7 @@ def draw_errors(runs: Sequence[Run]) -> Figure:
     _scale(over_seconds, "training time, s")
     over_epochs.set_ylabel("error on the test set, %")
     title(figure, "Batch augmentation", f"resnet-44 on CIFAR-10, 64 samples a step; dashed: {100 * GOAL:g} %", _WIDTH)
-    figure.legend(*over_epochs.get_legend_handles_labels(), loc="outside lower left", ncols=4)
+    figure.legend(*over_epochs.get_legend_handles_labels(), loc="outside lower left", ncols=len(runs))
     return figure
 
 

@@ -30,7 +30,7 @@ def run(study: Study) -> None:
 def _measure(study: Study, gpus: int, *, engine: bool) -> None:
     place = place_of(gpus)
     if not study.measured(f"machine-{place}"):
-        study.record(f"machine-{place}", [{"hardware": hardware(), "versions": versions("torch", "mpi4py")}])
+        study.record(f"machine-{place}", [{"hardware": hardware(gpus), "versions": versions("torch", "mpi4py")}])
     for load in workloads(gpus, quick=study.quick):
         if engine:
             _sweep(study, "engine.yaml", engine_settings(load, place), gpus)

@@ -33,6 +33,8 @@ _ONE_HOST = "127.0.0.1"
 _TRACEBACK = re.compile(
     r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(?!Traceback \()\S.*(?=\n)", re.MULTILINE
 )
+_OF_RANK = re.compile(r"^\[rank\d+\]: ", re.MULTILINE)  # torch's, before each line of a rank's traceback
+_NOTICE = re.compile(r"^([-=])\1{29,}\n.*?(?:^\1{30,}$|\Z)", re.MULTILINE | re.DOTALL)  # mpiexec's, between rules
 _UNCAUGHT = 1  # Python's exit code after an exception that nobody caught
 _SHOWN = 200  # characters of a program's own words
 _LOOK_S = 0.02
@@ -178,8 +180,8 @@ class CommandGang:
 
     def _ended_with(self, code: int) -> str:
         """An exit code, with what the log says last: a program that leaves by itself mostly says why."""
-        lines = tail(self._mpi.log).strip().splitlines()
-        return f"ended with exit code {code}" + (f", after {lines[-1].strip()[:_SHOWN]!r}" if lines else "")
+        last = last_line(tail(self._mpi.log))
+        return f"ended with exit code {code}" + (f", after {last[:_SHOWN]!r}" if last else "")
 
     def _pids(self) -> list[int]:
         return [self._ranks[number]["pid"] for number in sorted(self._ranks) if "pid" in self._ranks[number]]
@@ -226,7 +228,13 @@ class CommandGang:
 
 def last_traceback(log: str) -> str:
     """The last whole traceback of a Python program in a log, whose ranks write at once; "" where there is none."""
-    return found[-1][0] if (found := list(_TRACEBACK.finditer(log))) else ""
+    return found[-1][0] if (found := list(_TRACEBACK.finditer(_OF_RANK.sub("", log)))) else ""
+
+
+def last_line(log: str) -> str:
+    """The last line of a log in which a program tells something; "" where there is none. What mpiexec adds is not."""
+    lines = _NOTICE.sub("", log).splitlines()
+    return next((line.strip() for line in reversed(lines) if any(map(str.isalnum, line))), "")
 
 
 def _free_port(address: str) -> tuple[int, socket.socket]:

@@ -27,6 +27,11 @@ name: tiny
 trial: {model: neuron, data: step-function, steps: 4, batch_size: 8, points: 2}
 space: {learning_rate: [0.1, 0.2], workers: [1]}
 """
+FAILING = """\
+name: failing
+trial: {command: [sh, -c, "echo no such file; exit 3"]}
+space: {workers: [1]}
+"""
 README = """\
 # Tiny
 
@@ -67,6 +72,31 @@ def test_a_study_goes_on_from_its_recorded_result_and_tells_no_host(folder: Path
         assert connection.execute("SELECT DISTINCT log FROM attempt").fetchall() == [("",)]
         assert connection.execute("SELECT count(*) FROM scheduler").fetchone() == (0,)
     assert str(folder).encode() not in store.read_bytes()
+
+
+def test_a_failed_command_is_kept_without_places_and_runs_in_another_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "failing.yaml").write_text(FAILING)
+    study = study_in(folder)
+    found = study.sweep("failing.yaml")
+    with closing(sqlite3.connect(study.store)) as connection:
+        ((reason,),) = connection.execute("SELECT reason FROM attempt").fetchall()
+    assert reason.startswith("rank 0: ended with exit code 3, after 'no such file'; see /")
+    study.pack()
+    study.tidy()
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    again = study_in(folder)
+    assert again.sweep("failing.yaml").id == found.id
+    with closing(sqlite3.connect(again.store)) as connection:
+        for table in ("trial", "attempt"):
+            told = connection.execute(f"SELECT reason FROM {table}").fetchall()
+            assert told == [("rank 0: ended with exit code 3, after 'no such file'",)]
+        assert connection.execute("SELECT config ->> '$.folder' FROM trial").fetchall() == [(".",)]
+        assert connection.execute("SELECT count(*) FROM printed").fetchall() == [(0,)]
+    assert str(Path.cwd().parent).encode() not in again.store.read_bytes()
 
 
 def test_a_sweep_that_is_recorded_with_another_spec_is_not_taken_for_this_one(folder: Path) -> None:
