@@ -76,6 +76,8 @@ SAMPLES: dict[str, int] = {
 }
 _FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 DEFAULT_BATCH_SIZE = 128
+# Models whose layers can be split among workers.
+SPLITTABLE = tuple(name for name in MODELS if name == "alexnet" or name.startswith(("resnet", "vgg")))
 DEFAULT_IMAGES = 61_440
 # Fields of which a run has one: how long it trains, how many images a step has.
 BUDGETS = ("images", "epochs", "steps")
@@ -146,6 +148,19 @@ class ExchangeConfig(BaseModel):
                 f"algorithm is {self.algorithm}, which is NCCL's, and method {self.method}: use method nccl"
             )
         return self
+
+
+class ParallelConfig(BaseModel):
+    """How ranks divide a step beside sharing its images out: `channels` ranks share images, and each layer.
+
+    Each of them computes some channels and filters of every layer, by `algorithm` (`engine.channel_parallel`): "auto"
+    picks one for each layer. With one channel, ranks share images out only, and all have the whole network.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    channels: PositiveInt = 1
+    algorithm: Literal["auto", "stationary-x", "stationary-y", "stationary-w"] = "auto"
 
 
 Part = Annotated[float, Number, Field(ge=0, lt=1)]
@@ -236,6 +251,7 @@ class TrainingConfig(BaseModel):
     "bf16" casts by autocast, "auto" is bf16 where the processor multiplies in it. `exchange` may be its method alone,
     `schedule` its kind. `points` is the number of loss points aimed at; a point covers at least one step, and exactly
     one where "all" are asked for.
+    `parallel` splits layers among workers, of whom `parallel.channels` then have one batch of `batch_size` together.
     `evaluate_every` and `checkpoint_every` are images between two evaluations on the test set, and between two
     checkpoints; neither is done without. `compile` has torch.compile make the network's kernels. `phases` says how
     finely the time of training is told apart: "detailed" has ranks wait for the slowest before they exchange, and cuts
@@ -259,6 +275,7 @@ class TrainingConfig(BaseModel):
     initial_weights: Literal["torch", "uniform"] = "torch"
     fc: Literal["fused", "torch"] = "fused"
     exchange: Annotated[ExchangeConfig, BeforeValidator(_method_alone)] = ExchangeConfig()
+    parallel: ParallelConfig = ParallelConfig()
     points: Points = 300
     evaluate_every: PositiveInt | None = None
     checkpoint_every: PositiveInt | None = None
@@ -305,6 +322,38 @@ class TrainingConfig(BaseModel):
             raise ValueError(f"augmentation is of pictures, and data {self.data} has none: remove it")
         return self
 
+    @model_validator(mode="after")
+    def _layers_can_be_split(self) -> Self:
+        if self.parallel.channels == 1:
+            return self
+        problem = ""
+        if self.model in MODELS and self.model not in SPLITTABLE:
+            problem = f"model {self.model} cannot be split: use one of {', '.join(SPLITTABLE)}"
+        elif self.exchange.average == "weights":
+            problem = "exchange.average is weights, of which each worker has others: use gradients"
+        elif self.precision == "bf16":
+            problem = "precision is bf16, and split layers compute in float32: use float32, tf32 or auto"
+        elif self.compile:
+            problem = "compile is true, and split layers cannot be compiled: remove it"
+        if problem:
+            raise ValueError(f"parallel.channels is {self.parallel.channels}, and {problem}")
+        return self
+
+    def sample_groups(self, workers: int) -> int:
+        """Into how many groups `workers` are divided, of which each has a batch of its own.
+
+        Raises:
+            ValueError: `parallel.channels` does not divide them.
+        """
+        channels = self.parallel.channels
+        if workers % channels:
+            raise ValueError(
+                f"workers: {workers} cannot be divided into groups of {channels}, which parallel.channels is: use "
+                f"{channels}, {2 * channels} or {3 * channels} workers, or so on, or parallel.channels that divide "
+                f"{workers}"
+            )
+        return workers // channels
+
     def idle(self, workers: int, *, on_gpus: bool) -> dict[str, str]:
         """Fields, by dotted path, whose values change nothing in a run of so many workers, and what would let them."""
         found: dict[str, str] = {} if on_gpus else {"device": "resources.gpus_per_worker above 0"}
@@ -325,6 +374,11 @@ class TrainingConfig(BaseModel):
         if workers == 1:
             alone = ("schedule.linear_scaling", *(f"exchange.{name}" for name in ExchangeConfig.model_fields))
             found |= dict.fromkeys(alone, SEVERAL_WORKERS)
+        if self.parallel.channels == 1:
+            found["parallel.algorithm"] = "parallel.channels above 1"
+        else:  # each layer sums up its own gradients, and is torch's
+            ways = ("fc", "exchange.method", "exchange.overlap", "exchange.algorithm")
+            found |= dict.fromkeys(ways, "parallel.channels 1")
         if not MODELS.get(self.model, False):
             found["fc"] = "a model with fully connected layers of the engine's own"
         return found
@@ -335,11 +389,16 @@ class TrainingConfig(BaseModel):
         draws = self.model not in MODELS or self.model in _DROPPING_OUT
         return self.augmentation.changes_pictures or draws or self.augmentation.batch == "instances"
 
+    @property
+    def own_batch(self) -> int:
+        """Images of a worker in a step, or of workers that share images, where `global_batch_size` is not given."""
+        return self.batch_size or DEFAULT_BATCH_SIZE
+
     def global_batch(self, workers: int) -> int:
-        """Images of one full step of `workers` workers."""
+        """Images of one full step of `workers` workers; raises as `sample_groups` does."""
         if self.global_batch_size is not None:
             return self.global_batch_size
-        return workers * (self.batch_size or DEFAULT_BATCH_SIZE)
+        return self.sample_groups(workers) * self.own_batch
 
     def budget(self, workers: int, samples: int) -> Budget:
         """How long a run of `workers` workers trains on a data set of so many `samples`.

@@ -13,10 +13,10 @@ from torch import nn
 
 from engine.batches import Batches
 from engine.checkpoint import copy_into
-from engine.data.shards import share
 from engine.flat import FlatParameters
 from engine.models import Task, correct
 from engine.precision import casting
+from engine.sample_groups import SampleGroup
 
 _BATCH = 512
 
@@ -30,23 +30,31 @@ class Quality:
 
 
 class Evaluator:
-    """Evaluates a task on `samples` test samples, a share on each rank of `comm`."""
+    """Evaluates a task on `samples` test samples, a share on each group of the ranks of `comm`."""
 
     def __init__(
-        self, task: Task, batches: Batches, samples: int, comm: MPI.Comm, device: torch.device, precision: str
+        self,
+        task: Task,
+        batches: Batches,
+        samples: int,
+        comm: MPI.Comm,
+        group: SampleGroup,
+        device: torch.device,
+        precision: str,
     ) -> None:
         self._task, self._batches, self._samples = task, batches, samples
-        self._comm, self._device, self._precision = comm, device, precision
+        self._comm, self._group, self._device, self._precision = comm, group, device, precision
 
     def __call__(self) -> Quality:
         """Collective: the same on every rank. Weights, running means and random state stay as they are."""
         buffers = [*self._task.module.buffers()]
         kept = [buffer.clone() for buffer in buffers]
-        share_buffers(self._task.module, self._comm)
+        if self._group.groups == self._comm.size:  # others share layers, whose buffers are parts that belong together
+            share_buffers(self._task.module, self._comm)
         modes = [(part, part.training) for part in self._task.module.modules()]
         self._task.module.eval()
         sums = torch.zeros(2, dtype=torch.float64, device=self._device)
-        first, end = share(0, self._samples, self._comm.rank, self._comm.size)
+        first, end = self._group.share(0, self._samples)
         with torch.no_grad():
             for start in range(first, end, _BATCH):
                 inputs, targets = self._batches.get(np.arange(start, min(start + _BATCH, end)))
@@ -58,7 +66,7 @@ class Evaluator:
             part.training = training
         copy_into(buffers, kept)
         total = np.empty(2)
-        self._comm.Allreduce(sums.cpu().numpy(), total)
+        self._comm.Allreduce(sums.cpu().numpy() * self._group.first, total)
         return Quality(float(total[0]) / self._samples, float(total[1]) / self._samples)
 
 

@@ -12,6 +12,7 @@ from mpi4py import MPI
 
 from engine.batches import HostBatches, Loaded, ResidentBatches
 from engine.captured import Pool
+from engine.channel_parallel.grid import ProcessGrid
 from engine.config import is_factory
 from engine.data import DataSet, load
 from engine.device import choose_device, use_device
@@ -36,6 +37,7 @@ class Kept:
         self._loaded: dict[tuple[str, str, torch.device, int | None], Loaded] = {}
         self._learners: dict[Hashable, Learner] = {}
         self._memory: Pool | None = None
+        self._grids: dict[tuple[int, torch.device], ProcessGrid] = {}
 
     def __len__(self) -> int:
         """How many data sets and learners are kept."""
@@ -47,6 +49,18 @@ class Kept:
             self._devices[wanted] = choose_device(wanted, self._comm)
         use_device(self._devices[wanted])
         return self._devices[wanted]
+
+    def grid(self, channels: int, device: torch.device) -> ProcessGrid:
+        """The ranks in rows of `channels`, made once, since an MPI has only so many communicators.
+
+        Raises:
+            GridError: ranks share a GPU.
+        """
+        found = self._grids.get((channels, device))
+        if found is None:
+            found = ProcessGrid(self._comm, self._comm.size // channels, device)
+            self._grids[channels, device] = found
+        return found
 
     def check_operators(self, *, cuda: bool) -> None:
         """`engine.operators.check_operators`, asked once: it reads all sources."""

@@ -17,14 +17,14 @@ from engine.checkpoint import copy_into
 from engine.compiled import compiled
 from engine.config import OF_A_RUN, TrainingConfig
 from engine.data import DataSet
-from engine.data.shards import share
 from engine.errors import DataError
-from engine.exchange import chosen_method, make_exchange
+from engine.exchange import Alone, Exchange, chosen_method, make_exchange
 from engine.flat import FlatParameters
 from engine.models import Task
 from engine.optimizer import Sgd
 from engine.phases import COMPUTE, STEP, Phases
 from engine.precision import casting
+from engine.sample_groups import SampleGroup
 
 _WARM_UP_STEPS = 2
 
@@ -38,7 +38,8 @@ class Learner:
     """Network, gradients, optimizer, exchange, and on a GPU its recorded step. Collective over `comm`.
 
     `begin` makes it as new for a trial, whose curve then does not depend on what it has learned before. `fused` asks
-    for the compiled operators' SGD and augmentation. `memory` is the memory pool of recorded steps on a GPU.
+    for the compiled operators' SGD and augmentation. `group` says who has samples together with this
+    rank. `memory` is the memory pool of recorded steps on a GPU.
     """
 
     def __init__(
@@ -51,29 +52,20 @@ class Learner:
         loaded: Loaded,
         phases: Phases,
         *,
+        group: SampleGroup,
         has_full_steps: bool,
         fused: bool,
         memory: Pool | None = None,
     ) -> None:
         self.config, self.comm, self.device, self.precision = config, comm, device, precision
         self.task, self.phases = task, phases
-        self.loaded, self._has_full_steps = loaded, has_full_steps
+        self.loaded, self._group, self._has_full_steps = loaded, group, has_full_steps
+        self._shares_layers = group.groups < comm.size
         self.module = task.module.to(device)
         _lay_out(self.module)
         self.flat = FlatParameters(self.module)
         self.optimizer = Sgd(self.flat, momentum=config.momentum > 0, fused=fused)
-        self.method = chosen_method(config.exchange, comm, self.flat)
-        how = config.exchange
-        self.exchange = make_exchange(
-            self.method,
-            how.average,
-            comm,
-            self.flat,
-            self.optimizer,
-            phases,
-            overlap=how.overlap,
-            algorithm=how.algorithm,
-        )
+        self.method, self.exchange = self._make_exchange()
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=device)
         self._copies = config.augmentation.copies
         self._augmentation = self._make_augmentation(loaded.data, fused=fused)
@@ -124,7 +116,7 @@ class Learner:
 
         `fast` where the step is full, which kernels may have been made for.
         """
-        if not len(samples):
+        if not len(samples) and not self._shares_layers:  # those who share them go through all of them together
             self.flat.gradients.zero_()
             return
         inputs, targets = self.loaded.batches.get(samples)
@@ -140,12 +132,32 @@ class Learner:
         """Gradients of a share of a step of `images` images, each of which is computed in so many copies.
 
         The share's loss is scaled by ranks / copies of the step's images: the mean over ranks is then the gradient of
-        the mean loss over all of them, also where the shares are not equal. An image's loss is the mean of its copies'.
+        the mean loss over all of them, also where the shares are not equal. Layers that ranks share sum up gradients
+        instead of averaging them. An image's loss is the mean of its copies'.
         """
+        averaged = 1 if self._shares_layers else self.comm.size
         with casting(self.precision, self.device):
             loss = self.task.loss_sum(module(inputs), targets)
-        self.flat.compute_gradients(loss, torch.full_like(loss, self.comm.size / (images * self._copies)))
+        self.flat.compute_gradients(loss, torch.full_like(loss, averaged / (images * self._copies)))
         self.loss_sum += loss.detach() if self._copies == 1 else loss.detach() / self._copies
+
+    def _make_exchange(self) -> tuple[str, Exchange]:
+        """The method by which gradients are combined, and what does so."""
+        if self._shares_layers:
+            return "layer by layer", Alone(self.optimizer, self.phases)
+        how = self.config.exchange
+        method = chosen_method(how, self.comm, self.flat)
+        exchange = make_exchange(
+            method,
+            how.average,
+            self.comm,
+            self.flat,
+            self.optimizer,
+            self.phases,
+            overlap=how.overlap,
+            algorithm=how.algorithm,
+        )
+        return method, exchange
 
     def _make_augmentation(self, data: DataSet, *, fused: bool) -> Augmentation | None:
         if not self.config.augmentation.changes_pictures:
@@ -155,10 +167,10 @@ class Learner:
         return Augmentation(self.config.augmentation, self.config.seed, self.device, fused=fused)
 
     def _make_captured(self, memory: Pool | None) -> CapturedSteps | None:
-        """Full steps on a GPU as a graph, with the exchange where that stays on the GPU."""
+        """Full steps on a GPU as a graph, with the exchange where that stays on the GPU; not of layers in parts."""
         resident, batch = self.loaded.batches, self.config.global_batch(self.comm.size)
-        local = len(range(*share(0, batch, self.comm.rank, self.comm.size))) * self._copies
-        if not isinstance(resident, ResidentBatches) or batch < self.comm.size:
+        local = len(range(*self._group.share(0, batch))) * self._copies
+        if not isinstance(resident, ResidentBatches) or batch < self.comm.size or self._shares_layers:
             return None
         if self.phases.detailed and self.exchange.overlapped:
             return None  # a graph cannot be cut while buckets are on their way

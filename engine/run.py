@@ -6,6 +6,7 @@ import hashlib
 import os
 import random
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from engine.captured import Pool
+from engine.channel_parallel.grid import ProcessGrid
+from engine.channel_parallel.tasks import split_for
 from engine.checkpoint import copy_into
 from engine.config import TrainingConfig, is_factory
 from engine.data import DataSet
-from engine.data.shards import Stream, share
+from engine.data.shards import Stream
 from engine.device import describe
 from engine.evaluation import Evaluator, Quality, averaged
 from engine.kept import Kept
@@ -26,6 +29,7 @@ from engine.models import Task, build
 from engine.operators import needs_operators
 from engine.phases import COMPUTE, Now, Phases, timeline_of
 from engine.precision import choose_precision, set_products
+from engine.sample_groups import SampleGroup
 from engine.schedule import rate_of
 
 _INITIAL = 1  # tells the draws of initial weights from those of later ones
@@ -43,24 +47,32 @@ class Run:
         self.config, self.comm = config, comm
         kept = Kept(comm) if kept is None else kept
         self.device = kept.device(config.device)
-        self.precision = choose_precision(config.precision, self.device)
+        channels = config.parallel.channels
+        self.group = SampleGroup.of(comm.rank, comm.size, channels)
+        wanted = config.precision if channels == 1 else _of_parts(config.precision)
+        self.precision = choose_precision(wanted, self.device)
         set_products(self.precision)
         self._on_gpu = self.device.type == "cuda"
-        if needs_operators(config):
+        if channels == 1 and needs_operators(config):
             kept.check_operators(cuda=self._on_gpu)
         _seed_all(config.seed)  # before loading: a data set of the user's own may draw, and all ranks alike
         loaded = kept.loaded(config.data, "train", self.device, config.seed)
         self.budget = config.budget(comm.size, len(loaded.data))
         self._stream = Stream(len(loaded.data), config.seed, config.augmentation.instances)
         self._copies = config.augmentation.copies
-        task = _build(config, loaded.data, comm.rank)
+        # Compiled operators compute whole layers, so parts are torch's.
+        built = config if channels == 1 else config.model_copy(update={"fc": "torch"})
+        task = _build(built, loaded.data, comm.rank)
+        self._parameters = sum(one.numel() for one in task.module.parameters() if one.requires_grad)
+        if channels > 1:
+            task = self._split(task, loaded.data, kept.grid(channels, self.device))
         has_full_steps = self.budget.full_steps > 0
 
         def make(memory: Pool | None) -> Learner:
             phases = Phases(timeline_of(self.device, now), detailed=config.phases == "detailed", now=now)
             settings = (config, comm, self.device, self.precision, task, loaded, phases)
             fused = kept.has_kernels(self.device)
-            return Learner(*settings, has_full_steps=has_full_steps, fused=fused, memory=memory)
+            return Learner(*settings, group=self.group, has_full_steps=has_full_steps, fused=fused, memory=memory)
 
         # A network of the user's own may hold more than its tensors show.
         lasting = loaded.lasting and not is_factory(config.model)
@@ -76,13 +88,14 @@ class Run:
         """Have the learner warm, and the random state be what it is after that."""
         self._learner.warm_up(*self._share_of(0), self._images_of(0))
         # What ranks draw for themselves, as dropout does, differs; and it does not depend on what warming up drew.
-        _seed_all(_drawn_seed(self.config.seed, self.comm.rank))
+        # Ranks that share layers draw the same masks for all samples, of which each uses its part.
+        _seed_all(_drawn_seed(self.config.seed, self.comm.rank if self.config.parallel.channels == 1 else 0))
 
     def step(self, step: int) -> None:
         """One step of all ranks; adds this rank's share of its loss, summed over images, to `loss_sum`."""
         self.phases.enter(COMPUTE)
         learner = self._learner
-        learner.optimizer.set_rate(rate_of(self.config, step, self.budget.steps, self.comm.size))
+        learner.optimizer.set_rate(rate_of(self.config, step, self.budget.steps, self.group.groups))
         combine, is_full = self.combines(step), step < self.budget.full_steps
         if learner.captured and is_full:
             learner.captured.run(step, self.budget.full_steps, combine)
@@ -129,7 +142,9 @@ class Run:
 
     def digest(self) -> str:
         """Tells apart runs whose checkpoints do not fit each other."""
-        settings = self.config.model_dump_json(exclude={"checkpoint_every"})
+        # A network in one part has the digests of before there could be several.
+        left_out = {"checkpoint_every"} | ({"parallel"} if self.config.parallel.channels == 1 else set())
+        settings = self.config.model_dump_json(exclude=left_out)
         lie = f"{len(self.flat)} {self.flat.orders} {len(self._learner.optimizer.state())}"
         return hashlib.sha256(f"{settings} {self.comm.size} {self.budget.images} {lie}".encode()).hexdigest()
 
@@ -139,12 +154,13 @@ class Run:
             **describe(self.device),
             "threads": torch.get_num_threads(),
             "cores": sorted(os.sched_getaffinity(0)),
-            "parameters": len(self.flat),
+            "parameters": self._parameters,
             "global_batch": self.budget.batch,
             **({"instances": self.budget.batch * self._copies} if self._copies > 1 else {}),
             "images": self.budget.images,
             "steps": self.budget.steps,
             "exchange": self._exchange_in_words(),
+            **self._parts_in_words(),
             **self._curve_in_words(),
             "messages": self.exchange.staging,
             "precision": self.precision,
@@ -154,7 +170,7 @@ class Run:
     def _share_of(self, step: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Samples [n] of this rank's share of a step, and their places in the run's stream of samples or instances."""
         start, stop = self.budget.images_after(step - 1), self.budget.images_after(step)
-        first, end = share(start, stop, self.comm.rank, self.comm.size)
+        first, end = self.group.share(start, stop)
         positions = np.arange(first * self._copies, end * self._copies)
         return self._stream.at(positions), positions
 
@@ -165,23 +181,37 @@ class Run:
     def _listed(self, first: int, end: int) -> NDArray[np.int64]:
         """Samples and positions of this rank's shares of full steps, [end - first, 2, local]."""
         batch = self.budget.batch * self._copies
-        begin, stop = (edge * self._copies for edge in share(0, self.budget.batch, self.comm.rank, self.comm.size))
+        begin, stop = (edge * self._copies for edge in self.group.share(0, self.budget.batch))
         positions = np.arange(first * batch, end * batch).reshape(end - first, batch)
         samples = self._stream.indices(first * batch, end * batch).reshape(end - first, batch)
         return np.stack([samples[:, begin:stop], positions[:, begin:stop]], axis=1)
 
     def _make_evaluator(self, kept: Kept) -> Evaluator:
         test, learner = kept.loaded(self.config.data, "test", self.device, self.config.seed), self._learner
-        return Evaluator(learner.task, test.batches, len(test.data), self.comm, self.device, self.precision)
+        settings = (self.comm, self.group, self.device, self.precision)
+        return Evaluator(learner.task, test.batches, len(test.data), *settings)
 
     def _exchange_in_words(self) -> str:
         every = self.config.exchange.every
         if self.comm.size == 1:
             return "none, one worker"
+        if self.config.parallel.channels > 1:
+            return f"{self._learner.method}, gradients summed"
         when = f" every {every} steps" if every > 1 else ""
         own = ", from initial weights of each rank's own" if self.config.exchange.start == "own" else ""
         how = ", overlapped with the backward pass" if self.exchange.overlapped else ""
         return f"{self._learner.method}, {self.config.exchange.average} averaged{when}{own}{how}"
+
+    def _split(self, task: Task, data: DataSet, grid: ProcessGrid) -> Task:
+        """The task with this rank's part of the network."""
+        module = split_for(task.module, self.config.parallel, grid, data.sample_shape, self.budget.batch)
+        return replace(task, module=module)
+
+    def _parts_in_words(self) -> dict[str, str]:
+        channels, groups = self.config.parallel.channels, self.group.groups
+        if channels == 1:
+            return {}
+        return {"parallel": f"layers in {channels} parts, samples in {groups}"}
 
     def _curve_in_words(self) -> dict[str, str]:
         if self.comm.size == 1 or not self.config.exchange.weights_differ:
@@ -191,6 +221,11 @@ class Run:
             "losses": f"mean of the workers' own, each with its own weights{until}",
             "evaluations": "of the averaged weights",
         }
+
+
+def _of_parts(precision: str) -> str:
+    """Layers in parts compute in the type of their weights."""
+    return "tf32" if precision == "auto" else precision
 
 
 def _seed_all(seed: int) -> None:

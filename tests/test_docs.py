@@ -15,7 +15,15 @@ from pydantic import BaseModel
 
 from dashboards.app import create_app
 from dashboards.serve import serve
-from engine.config import DATA, MODELS, AugmentationConfig, ExchangeConfig, ScheduleConfig, TrainingConfig
+from engine.config import (
+    DATA,
+    MODELS,
+    AugmentationConfig,
+    ExchangeConfig,
+    ParallelConfig,
+    ScheduleConfig,
+    TrainingConfig,
+)
 from sweeper.cli.main import cli
 from sweeper.guides.samplers import first_points
 from sweeper.plan import plan
@@ -82,9 +90,10 @@ def fields(model: type[BaseModel], prefix: str = "") -> list[str]:
         *fields(Search, "search."),
         *fields(Objective, "objective."),
         *fields(Resources, "resources."),
-        *(name for name in fields(TrainingConfig) if name not in ("exchange", "schedule", "augmentation")),
+        *(name for name in fields(TrainingConfig) if name not in ("exchange", "parallel", "schedule", "augmentation")),
         *fields(AugmentationConfig, "augmentation."),
         *fields(ExchangeConfig, "exchange."),
+        *fields(ParallelConfig, "parallel."),
         *fields(ScheduleConfig, "schedule."),
     ],
 )

@@ -95,13 +95,17 @@ class BestAnswer(_Answer):
 
 
 class ForecastAnswer(_Answer):
-    """As `sweeper forecast --json`; `note` says why some models have times and costs only."""
+    """As `sweeper forecast --json`; `note` says why some models have times and costs only.
+
+    `left_out` counts trials that say nothing about other worker counts, by the reason.
+    """
 
     sweep: str
     name: str
     over: str | None
     threshold: float | None
     note: str | None
+    left_out: dict[str, int]
     workers: list[dict[str, Any]]
 
 

@@ -142,6 +142,8 @@ class _Splitting:
         return layer
 
     def _split_convolution(self, name: str, layer: nn.Conv2d) -> nn.Module:
+        if layer.groups > 1:
+            raise _refusal(name, layer, f"has {layer.groups} groups, and a part sums over all channels", "use 1 group")
         self.channels = self.channels or layer.in_channels
         self._parts = self._grid.parts(layer.out_channels)
         return ChannelParallelConv2d(layer, self._grid, self._algorithm_of(name))

@@ -1,4 +1,4 @@
-"""One rank: nothing to exchange."""
+"""Ranks whose gradients are whole already: nothing to exchange."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from engine.phases import Phases
 
 
 class Alone:
-    """The exchange of a single rank, by whatever method: its gradients are the mean, and nothing is copied or sent."""
+    """Applies this rank's gradients as they are: nothing is copied or sent.
+
+    The exchange of a single rank by whatever method, and of ranks that share layers, which sum up their own gradients.
+    """
 
     on_device = True
     overlapped = False

@@ -38,8 +38,8 @@ def forecast_answer(
     top: int = 10,
 ) -> dict[str, Any]:
     """The best settings at worker counts that need not have run: {"sweep", "name", "over", "threshold", "predicted",
-    "level", "measured_workers", "dollars_per_worker_hour", "losses_follow", "note", "workers": [...], "errors": [...],
-    "time_errors": [...]}.
+    "level", "measured_workers", "dollars_per_worker_hour", "losses_follow", "note", "left_out", "workers": [...],
+    "errors": [...], "time_errors": [...]}.
 
     Threshold, axis and `rate`, dollars per worker and hour, are the sweep's own by default. Each of "workers" has at
     most `top` settings in "best", smallest predicted area first; every "…_interval" is at "level". "curve" says whether
@@ -49,7 +49,8 @@ def forecast_answer(
     Of models whose losses do not follow from the global batch, "times" has what their settings take, the shortest
     training first, and "note" says why there is no more; it is None where all losses follow. Where none does
     ("losses_follow" is false), there is neither an axis nor a threshold, and "measured_workers" are those whose times
-    are known. "time_errors" is as "errors" is, of steps.
+    are known. "left_out" counts the trials that say nothing about other worker counts, by the reason. "time_errors" is
+    as "errors" is, of steps.
 
     Raises:
         NotFoundError: see `Store.sweeps.find`.
@@ -61,6 +62,7 @@ def forecast_answer(
         LEVEL,
         Forecaster,
         leave_one_count_out,
+        left_out,
         runs_of,
         time_errors,
     )
@@ -68,7 +70,8 @@ def forecast_answer(
     check_counts(workers)
     sweep = store.sweeps.find(reference)
     axis, limit, rate = _asked(sweep, threshold, over, rate)
-    runs = runs_of(sweep, store.trials.of(sweep.id))
+    trials = store.trials.of(sweep.id)
+    runs = runs_of(sweep, trials)
     differ, follow = _which_differ(runs), any(not run.setting.differs for run in runs)
     if not follow:
         _refuse_of_losses(differ, threshold=threshold, over=over)
@@ -85,6 +88,7 @@ def forecast_answer(
         "dollars_per_worker_hour": rate,
         "losses_follow": follow,
         "note": f"Times and costs only: {differ}." if differ else None,
+        "left_out": left_out(trials),
         "workers": [_count(forecaster.at(count), forecaster.times_at(count), top) for count in counts],
         "errors": [_errors(check) for check in leave_one_count_out(runs, limit, axis, rate)],
         "time_errors": [_time_errors(check) for check in time_errors(runs)],

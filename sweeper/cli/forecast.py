@@ -82,6 +82,8 @@ def print_forecast(answer: Mapping[str, Any]) -> None:
         click.echo(f"shortest training time first, {level}.")
     if answer["note"]:
         click.echo(answer["note"])
+    for reason, number in answer["left_out"].items():
+        click.echo(f"{number} {'trials are' if number > 1 else 'trial is'} left out: {reason}.")
     for count in answer["workers"]:
         click.echo()
         _print_count(count, answer)

@@ -13,7 +13,7 @@ batch normalisation, has no such curves: of it the times are predicted, and no l
 """
 
 from sweeper.extrapolation.estimate import LEVEL, Estimate
-from sweeper.extrapolation.measured_runs import Run, Setting, runs_of
+from sweeper.extrapolation.measured_runs import Run, Setting, left_out, runs_of
 from sweeper.extrapolation.prediction import CountForecast, CountTimes, Forecaster, PredictedTimes, Prediction
 from sweeper.extrapolation.validation import CountCheck, TimeCheck, leave_one_count_out, time_errors
 
@@ -30,6 +30,7 @@ __all__ = [
     "Setting",
     "TimeCheck",
     "leave_one_count_out",
+    "left_out",
     "runs_of",
     "time_errors",
 ]

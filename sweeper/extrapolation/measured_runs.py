@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,23 +106,27 @@ def runs_of(sweep: SweepRecord, trials: Sequence[TrialRecord]) -> list[Run]:
     """
     if sweep.origin == "import":
         raise _refusal(sweep, "is an import, of which nobody knows how gradients were averaged; run it with the engine")
-    faults: dict[str, None] = {}
-    runs = []
-    for trial in trials:
-        found = ["trial is a command; use the engine's own training"]
-        if "command" not in trial.config:
-            found = faults_beside_the_model(trial.config)
-            if trial.whole_images is None:
-                data = trial.config["data"]
-                found.append(f"trial.epochs: the size of data {data} is not known; give trial.images instead")
-        faults |= dict.fromkeys(found)
-        if not found:
-            runs.append(_run(trial))
+    runs = [_run(trial) for trial in trials if not _faults(trial)]
     if not runs:
-        reasons = "; ".join(faults) or "it has no trials; run some"
+        reasons = "; ".join(dict.fromkeys(fault for trial in trials for fault in _faults(trial)))
+        reasons = reasons or "it has no trials; run some"
         raise _refusal(sweep, f"has no trials whose curve follows from the global batch: {reasons}")
     _check_counts(sweep, runs)
     return runs
+
+
+def left_out(trials: Iterable[TrialRecord]) -> dict[str, int]:
+    """How many trials `runs_of` leaves out, by why their curves do not follow from the global batch."""
+    return Counter("; ".join(faults) for trial in trials if (faults := _faults(trial)))
+
+
+def _faults(trial: TrialRecord) -> list[str]:
+    if "command" in trial.config:
+        return ["trial is a command; use the engine's own training"]
+    found = faults_beside_the_model(trial.config)
+    if trial.whole_images is None:
+        found.append(f"trial.epochs: the size of data {trial.config['data']} is not known; give trial.images instead")
+    return found
 
 
 def _check_counts(sweep: SweepRecord, runs: Sequence[Run]) -> None:
@@ -147,7 +152,7 @@ def _run(trial: TrialRecord) -> Run:
     assert budget
     setting = Setting(
         values=tuple((name, value) for name, value in trial.parameters.items() if name not in (WORKERS, SEED)),
-        batch_size=None if config.global_batch_size is not None else config.global_batch(1),
+        batch_size=None if config.global_batch_size is not None else config.own_batch,
         global_batch_size=config.global_batch_size,
         learning_rate=config.learning_rate,
         images=0 if config.steps else budget.images,

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-from engine.config import AugmentationConfig, ScheduleConfig, TrainingConfig
+from engine.config import AugmentationConfig, ParallelConfig, ScheduleConfig, TrainingConfig
 from sweeper.spec import Resources
 from sweeper.spec.command import CommandConfig
 
@@ -20,6 +20,7 @@ _BEFORE_THE_CHOICE: dict[str, Any] = {
     "exchange.start": "shared",
     "exchange.overlap": "auto",
     "exchange.algorithm": "auto",
+    "parallel": ParallelConfig().model_dump(mode="json"),
     "schedule": ScheduleConfig().model_dump(mode="json"),
     "precision": "tf32",
     "augmentation": AugmentationConfig().model_dump(mode="json", exclude={"batch"}),

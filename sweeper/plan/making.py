@@ -37,6 +37,7 @@ def trial_at(spec: SweepSpec, point: Mapping[str, Any], repeat: int) -> TrialSpe
         if gives_seeds(spec.repeats):
             changes[SEED] = spec.trial.seed + repeat
         config = _changed(spec.trial, {name: value for name, value in changes.items() if value is not None}, point)
+        _check_groups(config, workers)
         parameters = _parameters(config, workers, changes)
     return TrialSpec(
         key=content_key(config, workers, spec.resources),
@@ -55,11 +56,18 @@ def _changed(trial: TrainingConfig, changes: dict[str, Any], point: Mapping[str,
         raise SpecError([f"{line} (at {at})" for line in describe_faults(error, TrainingConfig, "trial")]) from None
 
 
+def _check_groups(config: TrainingConfig, workers: int) -> None:
+    try:
+        config.sample_groups(workers)
+    except ValueError as error:
+        raise SpecError([f"space.{error}"]) from None
+
+
 def _parameters(config: TrainingConfig, workers: int, changes: dict[str, Any]) -> dict[str, Any]:
     size = (
         {"global_batch_size": config.global_batch_size}
         if config.global_batch_size is not None
-        else {"batch_size": config.global_batch(1)}
+        else {"batch_size": config.own_batch}
     )
     always = {WORKERS: workers, **size, "learning_rate": config.learning_rate}
     return {**always, **{name: value for name, value in changes.items() if value is not None or name not in always}}

@@ -7,7 +7,8 @@ from typing import Any
 
 from engine.config import BATCH_NORMALISED, MODELS
 
-DECISIVE = {"model", "exchange.average", "schedule.linear_scaling", "augmentation.instances"}  # fields that are asked
+# Fields that are asked.
+DECISIVE = {"model", "exchange.average", "schedule.linear_scaling", "augmentation.instances", "parallel.channels"}
 # Models of which a rank's share of a batch is all that it needs: no statistics over the batch (batch normalisation),
 # nothing drawn by rank (dropout).
 _ALIKE_ON_ALL_RANKS = ("alexnet-cifar", "mlp", "neuron")
@@ -24,8 +25,12 @@ def sharing_faults(config: Mapping[str, Any]) -> list[str]:
 
 def faults_beside_the_model(config: Mapping[str, Any]) -> list[str]:
     """The same of everything but the model."""
-    exchange, schedule, augmentation = (config.get(name) or {} for name in ("exchange", "schedule", "augmentation"))
+    exchange, schedule, augmentation, parallel = (
+        config.get(name) or {} for name in ("exchange", "schedule", "augmentation", "parallel")
+    )
     problems = []
+    if parallel.get("channels", 1) > 1:
+        problems.append(f"parallel.channels is {parallel['channels']}, and the workers share layers; use 1")
     if exchange.get("average", "gradients") != "gradients":
         problems.append(f"exchange.average is {exchange['average']}; use gradients")
     if schedule.get("linear_scaling"):

@@ -17,3 +17,8 @@ def with_normalisation(shape: tuple[int, ...], classes: int) -> nn.Module:
 
 def _convolution(shape: tuple[int, ...]) -> nn.Conv2d:
     return nn.Conv2d(shape[0], 4, 4, stride=4)
+
+
+def with_groups(shape: tuple[int, ...], classes: int) -> nn.Module:
+    """A convolution of groups, which cannot be split among ranks."""
+    return nn.Sequential(_convolution(shape), nn.Conv2d(4, 4, 1, groups=2), nn.Flatten(), nn.Linear(4 * 64, classes))

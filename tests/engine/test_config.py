@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from engine.budget import Budget
-from engine.config import DATA, DEFAULT_BATCH_SIZE, MODELS, SAMPLES, ExchangeConfig, TrainingConfig
+from engine.config import DATA, DEFAULT_BATCH_SIZE, MODELS, SAMPLES, ExchangeConfig, ParallelConfig, TrainingConfig
 
 
 def test_the_batch_size_is_a_workers_and_the_global_one_everybodys() -> None:
@@ -114,6 +114,20 @@ def test_runs_of_any_batch_size_have_about_as_many_points(
             "algorithm is tree, which is NCCL's, and method ring: use method nccl",
         ),
         (
+            {"parallel": {"channels": 2}},
+            "channels is 2, and model alexnet-cifar cannot be split: use one of alexnet, resnet",
+        ),
+        (
+            {"model": "resnet-20", "parallel": {"channels": 2}, "exchange": {"average": "weights"}},
+            r"channels is 2, and exchange\.average is weights, of which each worker has others: use gradients",
+        ),
+        (
+            {"model": "vgg11", "parallel": {"channels": 2}, "precision": "bf16"},
+            "and precision is bf16, and split layers",
+        ),
+        ({"model": "vgg11", "parallel": {"channels": 2}, "compile": True}, "and compile is true, and split layers"),
+        ({"parallel": {"channels": 0}}, "greater than 0"),
+        (
             {"exchange": {"start": "own"}},
             "start is own, and averaged gradients fit one set of weights only: use average",
         ),
@@ -122,6 +136,16 @@ def test_runs_of_any_batch_size_have_about_as_many_points(
 def test_settings_that_cannot_hold_are_refused(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValidationError, match=problem):
         TrainingConfig(**fields)
+
+
+def test_workers_that_share_layers_have_one_batch() -> None:
+    config = TrainingConfig(model="resnet-20", batch_size=32, parallel=ParallelConfig(channels=2))
+    assert [config.global_batch(workers) for workers in (2, 4, 8)] == [32, 64, 128]
+    assert config.budget(4, 0).batch == 64
+    with pytest.raises(ValueError, match=r"workers: 3 cannot be divided into groups of 2, which parallel\.channels is"):
+        config.global_batch(3)
+    one_batch = TrainingConfig(model="resnet-20", global_batch_size=48, parallel=ParallelConfig(channels=2))
+    assert one_batch.global_batch(4) == 48
 
 
 def test_every_model_has_data_that_it_can_learn() -> None:

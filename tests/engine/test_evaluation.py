@@ -14,6 +14,7 @@ from engine.config import TrainingConfig
 from engine.data import load
 from engine.evaluation import Evaluator, Quality
 from engine.protocol import Ended, Evaluated, Point
+from engine.sample_groups import SampleGroup
 from engine.trainer import train
 
 DIGITS = {"model": "alexnet-cifar", "data": "digits", "device": "cpu", "learning_rate": 0.05, "momentum": 0.9}
@@ -73,7 +74,9 @@ def test_accuracy_and_loss_are_of_the_whole_test_set() -> None:
     data = load("digits", "test")
     torch.manual_seed(0)
     task = build(TrainingConfig.model_validate(DIGITS), data)
-    quality = Evaluator(task, HostBatches(data), len(data), MPI.COMM_SELF, torch.device("cpu"), "float32")()
+    quality = Evaluator(
+        task, HostBatches(data), len(data), MPI.COMM_SELF, SampleGroup(0, 1), torch.device("cpu"), "float32"
+    )()
     inputs = (torch.from_numpy(data.inputs).float() / 255 - data.mean[0]) / data.std[0]
     targets = torch.from_numpy(data.targets)
     with torch.no_grad():

@@ -156,6 +156,20 @@ def test_models_whose_losses_do_not_follow_have_times_and_costs(
     assert "predicted area" not in out
 
 
+def test_trials_whose_workers_share_layers_are_left_out_and_counted(forecast: Any, store: Store) -> None:
+    space = {"workers": [2, 4], "batch_size": [16, 32], "parallel.channels": [1, 2]}
+    ended(store, {"name": "x", "trial": {"model": "resnet-20", "images": 6400}, "space": space})
+    reason = "parallel.channels is 2, and the workers share layers; use 1"
+    answer = json.loads(forecast("x", "--workers", "8", "--json")[1])
+    assert answer["left_out"] == {reason: 4}
+    assert f"4 trials are left out: {reason}." in forecast("x", "--workers", "8")[1].splitlines()
+    ended(
+        store,
+        {"name": "y", "trial": {"model": "resnet-20", "images": 6400}, "space": {**space, "parallel.channels": [2]}},
+    )
+    assert reason in forecast("y", "--workers", "8")[2]
+
+
 def test_times_are_said_to_come_from_counts_that_shared_nothing(forecast: Any, store: Store) -> None:
     space = {"workers": [1, 2, 4], "batch_size": [16]}
     ended(store, {"name": "x", "trial": {"model": "resnet-20"}, "space": space}, shared=(4,))

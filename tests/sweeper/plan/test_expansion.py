@@ -60,6 +60,18 @@ def test_parameters_always_tell_workers_batch_size_and_rate() -> None:
     assert (trial.parameters["batch_size"], "global_batch_size" in trial.parameters) == (8, False)
 
 
+def test_workers_that_cannot_share_layers_are_named() -> None:
+    trial = {"model": "resnet-20", "parallel": {"channels": 2}}
+    assert faults({"workers": [2, 3]}, trial=trial) == [
+        "space.workers: 3 cannot be divided into groups of 2, which parallel.channels is: use 2, 4 or 6 workers, or so "
+        "on, or parallel.channels that divide 3"
+    ]
+    swept = planned({"workers": [2, 4], "parallel.channels": [1, 2]}, trial={"model": "resnet-20", "batch_size": 8})
+    batches = [training(one.config).global_batch(one.workers) for one in swept]
+    assert batches == [16, 8, 32, 16]
+    assert len({one.key for one in swept}) == 4
+
+
 def test_ids_come_from_content_alone() -> None:
     keys = {trial.key for trial in planned()}
     reordered = {"workers": [1, 2], "batch_size": [32, 16.0], "learning_rate": {"low": 0.1, "high": 0.2, "step": 0.1}}

@@ -42,6 +42,16 @@ WEIGHTS = {"exchange": {"average": "weights"}}
             {"device": ["auto", "cpu"]},
             "space.device: has no effect in any trial; it needs resources.gpus_per_worker",
         ),
+        (
+            {"model": "resnet-20"},
+            {"parallel.algorithm": ["stationary-x", "stationary-y"]},
+            "space.parallel.algorithm: has no effect in any trial; it needs parallel.channels above 1",
+        ),
+        (
+            {"model": "resnet-20", "parallel": {"channels": 2}},
+            {"exchange.method": ["ring", "all-reduce"], "workers": [2]},
+            "space.exchange.method: has no effect in any trial; it needs parallel.channels 1",
+        ),
         ({"model": "neuron", "data": "step-function"}, {"fc": ["fused", "torch"]}, "space.fc: has no effect"),
     ],
 )

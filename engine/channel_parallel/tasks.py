@@ -1,0 +1,39 @@
+"""A trial's network split among the ranks that share samples."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from engine.channel_parallel.algorithms import Algorithm
+from engine.channel_parallel.choice import Machine, plan_of
+from engine.channel_parallel.grid import ProcessGrid
+from engine.channel_parallel.network import ChannelParallelNetwork, split_network
+from engine.channel_parallel.shapes import shapes_of
+from engine.config import ParallelConfig
+
+# What is assumed of a rank: a core of a server and MPI over shared memory; a current GPU and NCCL over NVLink.
+_CORE = Machine(latency_s=20e-6, bytes_per_s=3e9, multiply_adds_per_s=30e9)
+_GPU = Machine(latency_s=20e-6, bytes_per_s=150e9, multiply_adds_per_s=20e12)
+
+
+def split_for(
+    network: nn.Module, config: ParallelConfig, grid: ProcessGrid, sample_shape: tuple[int, ...], batch: int
+) -> ChannelParallelNetwork:
+    """This rank's part of a network for steps of `batch` samples of all rows. Collective over the grid.
+
+    "auto" takes the algorithm for each layer that the model of `choice` expects to be the fastest on assumed hardware:
+    every rank comes to the same one, and so does every run.
+
+    Raises:
+        ModelError: a layer that cannot be split, by its name.
+    """
+    return split_network(network, grid, _algorithms(network, config, grid, sample_shape, batch))
+
+
+def _algorithms(
+    network: nn.Module, config: ParallelConfig, grid: ProcessGrid, sample_shape: tuple[int, ...], batch: int
+) -> Algorithm | dict[str, Algorithm]:
+    if config.algorithm != "auto":
+        return config.algorithm
+    machine = _CORE if grid.device.type == "cpu" else _GPU
+    return plan_of(shapes_of(network, sample_shape, batch), grid.samples, grid.channels, machine).algorithms
