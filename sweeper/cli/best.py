@@ -10,6 +10,7 @@ from contextlib import closing
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from sweeper.answers.best import best_answer
 from sweeper.answers.certainty_words import (
@@ -130,11 +131,14 @@ def print_groups(answer: Mapping[str, Any], options: str | None = None) -> None:
     print_extremes(answer)
 
 
-def question_options(by: Sequence[str], threshold: float | None, over: str | None) -> str:
-    """What was asked of `best` beside the sweep, as options with a space before each; empty where nothing was."""
+def question_options(by: Sequence[str] = (), threshold: float | None = None, over: str | None = None) -> str:
+    """What was asked of `best` beside the sweep, and of which store, as options with a space before each."""
     words = [word for name in by for word in ("--by", name)]
     words += ["--threshold", f"{threshold:.15g}"] if threshold is not None else []
     words += ["--over", over] if over else []
+    context = click.get_current_context()
+    if context.get_parameter_source("store_url") is ParameterSource.COMMANDLINE:
+        words += ["--store", context.params["store_url"]]
     return "".join(f" {shlex.quote(word)}" for word in words)
 
 

@@ -100,8 +100,11 @@ def test_best_says_in_words_how_sure_it_is(run: Any, store: Store) -> None:
         "themselves: p 0.0"
     )
     assert lines[8] == (
-        f"To train more seeds of these settings alone (10 trials): `sweeper extend {sweep_id} --seeds 5`"
+        "To train more seeds of these settings alone (10 trials): "
+        f"`sweeper extend {sweep_id} --seeds 5 --store {store.name}`"
     )
+    asked = ("--by", "workers", "--threshold", "1.9")
+    assert f"--seeds 5 {' '.join(asked)} --store {store.name}`" in run("best", "repeated", *asked)[1]
 
 
 def test_seeds_alone_speak_where_nothing_is_recommended(run: Any, store: Store) -> None:
