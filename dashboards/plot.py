@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from dashboards.figures import FIGURES, Choices, Figure, Source
+from dashboards.figures import FIGURES, Answers, Choices, Figure, Source
 from dashboards.figures.drawing.figure_file import FORMATS, default_path, figure_format, figure_place, write_figure
+from sweeper.answers.best import best_of
 from sweeper.answers.differences import spec_differences
 from sweeper.errors import FigureError
 from sweeper.options import (
@@ -192,7 +193,17 @@ def draw_figure(
     before = None if first is None else table_of(first, over, threshold)
     trials = table_of(sweep, over if before is None else before.over, threshold)
     others = tuple(table_of(reference, trials.over, trials.threshold) for reference in asked.with_sweeps)
-    drawn = figure.draw(figure.table(Source(store, trials, before, unlike=unlike, choices=asked, others=others)))
+
+    def answers(_: bool) -> Answers:
+        record, rate = store.sweeps.find(sweep), dollars_per_worker_hour
+        asked = best_of(
+            store, record, (), threshold, trials.over, oversubscribed=oversubscribed, rate=rate, recommend=True
+        )
+        found: Answers = asked["groups"]
+        return found
+
+    source = Source(store, trials, before, unlike=unlike, answers=answers, choices=asked, others=others)
+    drawn = figure.draw(figure.table(source))
     fit_fonts(drawn)
     return drawn
 

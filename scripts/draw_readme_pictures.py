@@ -68,6 +68,7 @@ def photograph(store: str, sweep_id: str, path: Path) -> None:
             first = page.locator(".plots").first
             first.scroll_into_view_if_needed()  # figures are drawn when they come into sight
             page.wait_for_function("plots => plots.ariaBusy === 'false'", arg=first.element_handle(), timeout=60_000)
+            page.wait_for_selector("#best-notes li:has-text('take ')", timeout=60_000)  # how sure, which takes seconds
             page.evaluate("scrollTo(0, 0)")
             page.wait_for_timeout(1000)  # Plotly's own transitions
             page.screenshot(path=str(path))

@@ -292,8 +292,8 @@ class Sweep:
         return frame
 
     def figure(self, name: str = "heatmap", **options: Any) -> Figure:
-        """A figure as `sweeper plot` draws it: heatmap, histogram, curves, accuracy, phases, operations, scaling,
-        coordinates, timeline.
+        """A figure as `sweeper plot` draws it: heatmap, candidates, histogram, curves, accuracy, phases, operations,
+        scaling, coordinates, timeline.
 
         `options` are those of `sweeper plot`: threshold, over, dollars_per_worker_hour, oversubscribed, and what the
         figure has beside: `error=True` of accuracy.

@@ -16,6 +16,8 @@ from engine.config import TrainingConfig, is_factory
 from engine.data import fetch
 from engine.factories import check_factory
 from engine.operators import check_operators, needs_operators
+from sweeper.answers.best import best_of
+from sweeper.answers.further_seeds import further_seeds
 from sweeper.errors import NotFoundError, RepeatedError, SpecError, StoreError
 from sweeper.gangs import EXECUTORS, Growth, make_executor
 from sweeper.gangs.launcher import find_launcher
@@ -195,6 +197,43 @@ def extend_sweep(
 
     needed = [*trials.kinds, *(outermost(spec) if spec.search.learns else [])]
     return resume_sweep(store, found.id, execution, audience, added=needed, change=add)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What `best` was asked of a sweep; what is None, or empty, is the sweep's own."""
+
+    by: tuple[str, ...] = ()
+    threshold: float | None = None
+    over: str | None = None
+
+
+def add_seeds(
+    store: Store,
+    reference: str,
+    seeds: int,
+    question: Question,
+    execution: Execution,
+    audience: Audience,
+    tell: Callable[[str], object],
+) -> SweepRecord:
+    """Train further seeds of the settings that `best` cannot rule out, so many at most, with all that waits.
+
+    `tell` gets a line on what is added.
+
+    Raises:
+        NotFoundError: there is no such sweep.
+        SpecError: nothing is to be told apart; see `sweeper.answers.further_seeds`.
+    """
+    found = store.sweeps.find(reference)
+    answer = best_of(store, found, question.by, question.threshold, question.over, recommend=True)
+    trials = further_seeds(store, found, answer["groups"], seeds)
+
+    def add() -> None:
+        new = store.sweeps.extend(found.id, trials)
+        tell(f"sweep {found.id}: {new} new trials, further seeds of settings that cannot be ruled out")
+
+    return resume_sweep(store, found.id, execution, audience, added=trials, change=add)
 
 
 def _further_trials(store: Store, sweep: SweepRecord, spec: SweepSpec) -> PlannedTrials:

@@ -49,6 +49,21 @@ def overrides_option(function: Function) -> Function:
     )(function)
 
 
+def by_option(function: Function) -> Function:
+    """`--by NAME`: what makes the groups; `names_in` reads it."""
+    return click.option(
+        "--by",
+        multiple=True,
+        metavar="NAME",
+        help="Parameter whose values make the groups; repeatable or separated by commas; default: the sweep's own.",
+    )(function)
+
+
+def names_in(texts: Sequence[str]) -> tuple[str, ...]:
+    """The names that `--by` has, one after the other."""
+    return tuple(name.strip() for text in texts for name in text.split(","))
+
+
 def over_option(function: Function) -> Function:
     """`--over AXIS`: what the area is taken over."""
     return axis_option(OVER)(function)

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from dashboards.figures.base import Choices, Figure, Source
+from dashboards.figures.base import Answers, Choices, Figure, Source
 
-__all__ = ["FIGURES", "Choices", "Figure", "Source"]
+__all__ = ["FIGURES", "Answers", "Choices", "Figure", "Source"]
 
 _FOLDERS = (  # in the order of a sweep's page
     "heatmap",
+    "candidates",
     "curves",
     "accuracy",
     "histogram",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from sweeper.spec import OVER
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sweeper.store import Store, SweepRecord
 
 Table = TypeVar("Table")
+Answers: TypeAlias = Sequence["Mapping[str, Any]"]  # of `sweeper best`, one for each group of the trials
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,10 @@ class Source:
     with; only figures with `compares` read them, and compare areas over `unlike` budgets or by unlike thresholds only
     where asked to. `chosen` are ids of trials that the reader has picked; only figures
     with `of_chosen` read them. `doubtful` finds the pruned trials that might have won. It ranks the whole sweep, so a
-    figure calls it only if it shows them. `choices` are what the reader asked of this figure, `others` the trials of
-    the sweeps that are drawn with this one.
+    figure calls it only if it shows them. `answers` gives what `sweeper best` says of each group, in the order of the
+    trials' groups. What it recommends takes seconds to compute: with False it is there only if it is known already, and
+    so it is while trials run on the machine that shows a page. `choices` are what the reader asked of this figure,
+    `others` the trials of the sweeps that are drawn with this one.
     """
 
     store: Store
@@ -51,6 +54,7 @@ class Source:
     unlike: bool = False
     chosen: tuple[str, ...] = ()
     doubtful: Callable[[], Collection[str]] = frozenset
+    answers: Callable[[bool], Answers] = lambda _: ()
     choices: Choices = Choices()
     others: tuple[TrialTable, ...] = ()
 

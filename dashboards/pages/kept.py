@@ -23,6 +23,12 @@ class Kept(Generic[Value]):
         self._lock = threading.Lock()
         self._making: dict[Hashable, threading.Lock] = {}
 
+    def peek(self, key: Hashable, version: Any) -> Value | None:
+        """The value of this version if it is there."""
+        with self._lock:
+            known = self._kept.get(key)
+        return known[1] if known and known[0] == version else None
+
     def get(self, key: Hashable, version: Any, make: Callable[[], Value]) -> Value:
         """The value of this version; if it is not there, one thread makes it and the others wait for that."""
         with self._lock:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 from dashboards.figures.tables import TrialTable, trial_table
 from dashboards.pages.kept import Kept
 from dashboards.pages.view import View
 from sweeper.answers.best import best_of
+from sweeper.plan.sweep_state import SweepState
 from sweeper.store import Store, SweepRecord
 
 _MOST = 32  # tables, and as many answers and figures
@@ -22,6 +24,8 @@ class Tables:
         self._store = store
         self._tables: Kept[TrialTable] = Kept(_MOST_ROWS, _size_of)
         self._answers: Kept[dict[str, Any]] = Kept(_MOST)
+        self._sure: Kept[dict[str, Any]] = Kept(_MOST)
+        self._alone, self._asked = Lock(), dict[str, Any]()
         self._drawn: Kept[bytes] = Kept(_MOST)
 
     def trials(self, sweep: SweepRecord, view: View) -> TrialTable:
@@ -34,17 +38,38 @@ class Tables:
         return self._tables.get(_key(sweep, view), self._version(sweep), make)
 
     def best(self, sweep: SweepRecord, view: View) -> dict[str, Any]:
-        """The answer of `sweeper best`; see `sweeper.answers.best.best_answer`."""
+        """The answer of `sweeper best`, with what is recommended if that is known; see `sweeper.answers.best`."""
+        return self._known(sweep, view) or self._answers.get(
+            _key(sweep, view), self._version(sweep), lambda: self._answer(sweep, view)
+        )
 
-        def make() -> dict[str, Any]:
-            shared, rate = view.oversubscribed, view.rate
-            return best_of(self._store, sweep, (), view.threshold, view.over, oversubscribed=shared, rate=rate)
+    def recommended(self, sweep: SweepRecord, view: View) -> dict[str, Any]:
+        """The same with what is recommended, for which this may have to wait seconds.
 
-        return self._answers.get(_key(sweep, view), self._version(sweep), make)
+        Without it while trials run, which need the cores, and where somebody has meanwhile asked for this sweep by
+        another view, as a threshold's slider does.
+        """
+        key = _key(sweep, view)
+        self._asked[sweep.id] = key
+        if sweep.state is SweepState.RUNNING:
+            return self.best(sweep, view)
+        with self._alone:
+            if self._asked.get(sweep.id) != key:
+                return self.best(sweep, view)
+            return self._sure.get(key, self._version(sweep), lambda: self._answer(sweep, view, recommend=True))
+
+    def _known(self, sweep: SweepRecord, view: View) -> dict[str, Any] | None:
+        return self._sure.peek(_key(sweep, view), self._version(sweep))
+
+    def _answer(self, sweep: SweepRecord, view: View, *, recommend: bool = False) -> dict[str, Any]:
+        shared, rate = view.oversubscribed, view.rate
+        asked: dict[str, Any] = {"oversubscribed": shared, "rate": rate, "recommend": recommend}
+        return best_of(self._store, sweep, (), view.threshold, view.over, **asked)
 
     def drawn(self, sweep: SweepRecord, kind: str, view: View, draw: Callable[[], bytes]) -> bytes:
-        """A figure as JSON, made by `draw` of what the rows of trials say."""
-        return self._drawn.get((kind, *_key(sweep, view)), self._version(sweep), draw)
+        """A figure as JSON, made by `draw` of what the rows of trials say, and what is recommended if it is known."""
+        told = self._known(sweep, view) is not None
+        return self._drawn.get((kind, told, *_key(sweep, view)), self._version(sweep), draw)
 
     def _version(self, sweep: SweepRecord) -> Any:
         return self._store.views.version(sweep.id)

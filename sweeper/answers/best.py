@@ -11,16 +11,16 @@ from sweeper.answers.certainty import doubtful_trials, extremes_answer, separati
 from sweeper.answers.cost import candidates_over, rate_for
 from sweeper.answers.imports import imported_from
 from sweeper.answers.numbers import as_passed
-from sweeper.answers.recommendation import recommendation
+from sweeper.answers.recommendation import not_recommended, recommendation
 from sweeper.answers.sweeps import accuracies_of, heading
 from sweeper.errors import SpecError
 from sweeper.gangs.machine import local_capacity
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate, Group, best_per_group
-from sweeper.ranking.settings import competitors
+from sweeper.ranking.settings import competitors, repeats_of
 from sweeper.scheduling.admission import shape_of
 from sweeper.spec import BY_LOSS, OVER
-from sweeper.spec.axes import WORKERS
+from sweeper.spec.axes import SEED, WORKERS
 from sweeper.spec.repeats import Race, gives_seeds
 from sweeper.store import Store, SweepRecord
 from sweeper.store.gc_pause import collection_paused
@@ -51,7 +51,8 @@ def best_answer(
     seat. "in_doubt" has the pruned trials that might have won by what is asked for: the sweep's own axis, groups and
     threshold have stopped them, or a floor that losses have come below, or a pruner that looks at losses. "risk" is the
     chance that forecasts have cost a winner all the same. An imported winner has its "source", and what its curve
-    "lacks". With `recommend` each group has what `sweeper.answers.recommendation` says of it as "recommended".
+    "lacks". With `recommend` each group has what `sweeper.answers.recommendation` says of it as "recommended", and
+    where that is nothing though somebody won, why as "not_recommended".
 
     Raises:
         NotFoundError: see `Store.sweeps.find`.
@@ -77,8 +78,12 @@ def best_of(
     axis = sweep.over if over is None else over
     if axis not in OVER:
         raise SpecError([f"over: unknown axis {axis!r}; use one of {', '.join(OVER)}"])
-    rate, repeats = rate_for(sweep, axis, rate), sweep.spec.repeats
-    trials = competitors(candidates_over(store, sweep, axis, rate, oversubscribed=oversubscribed), repeats)
+    rate = rate_for(sweep, axis, rate)
+    found = candidates_over(store, sweep, axis, rate, oversubscribed=oversubscribed)
+    repeats = repeats_of(sweep.spec, (trial.parameters for trial in found))
+    if repeats != sweep.spec.repeats:
+        found = [_with_seed(trial, sweep.spec.first_seed) for trial in found]
+    trials = competitors(found, repeats)
     names = tuple(dict.fromkeys(by)) or sweep.group_by
     _check_names(names, trials, sweep)
     limit = sweep.threshold if threshold is None else threshold
@@ -96,6 +101,7 @@ def best_of(
     if recommend:
         for one, group in zip(answers, groups, strict=True):
             one["recommended"] = recommendation(group, limit)
+            one["not_recommended"] = None if one["recommended"] else not_recommended(group)
     for one in answers:
         if one["winner"]:
             one["winner"].update(imported_from(store, sweep, one["winner"]["trial"]))
@@ -143,6 +149,11 @@ def _group(group: Group, accuracies: Mapping[str, float], repeats: int | Race, *
         "runner_up": best[1] if best[1:] else None,
         **separation_answer(group, repeats),
     }
+
+
+def _with_seed(trial: Candidate, first: int) -> Candidate:
+    """A trial of a sweep to which seeds were added, also if it was there before and has the first seed."""
+    return trial._replace(parameters={**trial.parameters, SEED: trial.parameters.get(SEED, first)})
 
 
 def _lost(group: Group) -> dict[str, Any] | None:

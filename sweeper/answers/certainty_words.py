@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from engine.config import BATCH_SIZES
+from sweeper.answers.further_seeds import seeds_wanted, trials_wanted
 from sweeper.answers.numbers import measure, parameter
 from sweeper.spec.axes import SEED
 
 _SAFE = 0.9  # the share of runs that come to the threshold, from which on nothing is said of it
+_ALWAYS = (*BATCH_SIZES, "learning_rate")  # a setting is named by these
+_MOST_NAMED = 4  # settings that cannot be ruled out
 
 
 def words_of(parameters: Mapping[str, Any]) -> str:
@@ -22,36 +26,83 @@ def interval_words(interval: Sequence[float] | None) -> str:
 
 
 def separation_lines(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """A line for each group whose winner was compared with its runner-up."""
+    """What the seeds of a winner and its runner-up say by themselves, a line for each group where they say something.
+
+    Where something is recommended they say it only if that adds to the recommendation.
+    """
     for group in groups:
-        comparison, second = group["comparison"], group["runner_up"]
-        if comparison is None or second is None:
-            continue
-        where = f"{words_of(group['group'])}: " if group["group"] else ""
-        other = words_of({n: v for n, v in second["parameters"].items() if n not in group["group"]})
-        told = "told apart" if group["separated"] else "not told apart"
-        more = group["undecided"] - (not group["separated"])
-        others = f"; nor is it from {more} more" if more and not group["separated"] else ""
-        others = f", but not from {more} more" if more and group["separated"] else others
-        pruned = f"; {group['not_compared']} pruned are not compared" if group["not_compared"] else ""
-        p_value = _p_words(comparison["adjusted_p_value"])
-        yield (
-            f"{where}{told} from the runner-up ({other}) at {100 * comparison['level']:g} %: "
-            f"p {p_value}, corrected for {comparison['compared']} compared{others}{pruned}"
-        )
+        words = _beside_recommendation(group) if group.get("recommended") else _separation(group)
+        if words:
+            yield f"{words_of(group['group'])}: {words}" if group["group"] else words
+
+
+def _separation(group: Mapping[str, Any]) -> str:
+    comparison = group["comparison"]
+    if comparison is None:
+        return ""
+    told = "told apart" if group["separated"] else "not told apart"
+    more = group["undecided"] - (not group["separated"])
+    others = f"; nor is it from {more} more" if more and not group["separated"] else ""
+    others = f", but not from {more} more" if more and group["separated"] else others
+    pruned = f"; {group['not_compared']} pruned are not compared" if group["not_compared"] else ""
+    return (
+        f"{told} from the runner-up ({_runner_up(group)}) at {100 * comparison['level']:g} %: "
+        f"p {_p_words(comparison['adjusted_p_value'])}, corrected for {comparison['compared']} compared{others}{pruned}"
+    )
+
+
+def _beside_recommendation(group: Mapping[str, Any]) -> str:
+    """Whether the seeds alone are as sure as the model that the winner is the best; empty where neither is sure."""
+    comparison, told = group["comparison"], group["recommended"]
+    if comparison is None or not recommends_winner(group) or len(told["not_ruled_out"]) > 1:
+        return ""
+    p_value = f"p {_p_words(comparison['adjusted_p_value'])}"
+    if group["separated"]:
+        return f"the seeds of the winner and the runner-up ({_runner_up(group)}) say the same by themselves: {p_value}."
+    return (
+        f"this follows from all settings together. The seeds of the winner and the runner-up ({_runner_up(group)}) "
+        f"are too few to say it by themselves: {p_value}."
+    )
+
+
+def _runner_up(group: Mapping[str, Any]) -> str:
+    return words_of({n: v for n, v in group["runner_up"]["parameters"].items() if n not in group["group"]})
 
 
 def recommendation_lines(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """A sentence on each group of which `sweeper.answers.recommendation` says something."""
     for group in groups:
-        told = group.get("recommended")
-        if told is None:
-            continue
-        where = f"{words_of(group['group'])}: " if group["group"] else ""
-        is_winner = told["parameters"] == {n: v for n, v in group["winner"]["parameters"].items() if n != SEED}
-        named = words_of({n: v for n, v in told["parameters"].items() if n not in group["group"]})
-        what = "the winner" if is_winner else f"{named} instead of the winner"
-        yield f"{where}take {what}{_why(told, is_winner)}. {_others(told)}."
+        if words := recommendation_words(group):
+            where = f"{words_of(group['group'])}: " if group["group"] else ""
+            yield f"{where}{words}"
+
+
+def recommendation_words(group: Mapping[str, Any]) -> str:
+    """What to take of a group, why, and what else may be better; empty where nothing is recommended."""
+    told = group.get("recommended")
+    if told is None:
+        return ""
+    is_winner = recommends_winner(group)
+    named = words_of({n: v for n, v in told["parameters"].items() if n not in group["group"]})
+    what = "the winner" if is_winner else f"{named} instead of the winner"
+    return f"take {what}{_why(told, is_winner)}. {_others(told, group['group'])}."
+
+
+def recommends_winner(group: Mapping[str, Any]) -> bool:
+    """Whether what is recommended of a group is the setting with the smallest area, its winner."""
+    winner = {n: v for n, v in group["winner"]["parameters"].items() if n != SEED}
+    return bool(group["recommended"]["parameters"] == winner)
+
+
+def seeds_lines(answer: Mapping[str, Any], options: str) -> Iterator[str]:
+    """The command that trains the seeds of which `recommendation_lines` speak, with these further options."""
+    groups = answer["groups"]
+    if seeds := seeds_wanted(groups):
+        trials = trials_wanted(groups, seeds)
+        yield (
+            f"To train more seeds of these settings alone ({trials} trials): "
+            f"`sweeper extend {answer['sweep']} --seeds {seeds}{options}`"
+        )
 
 
 def _why(told: Mapping[str, Any], is_winner: bool) -> str:
@@ -65,17 +116,29 @@ def _why(told: Mapping[str, Any], is_winner: bool) -> str:
     return words
 
 
-def _others(told: Mapping[str, Any]) -> str:
-    others = len(told["not_ruled_out"]) - 1
+def _others(told: Mapping[str, Any], key: Mapping[str, Any]) -> str:
+    settings = [one["parameters"] for one in told["not_ruled_out"]]
+    others = len(settings) - 1
     if not others:
         return "No other setting is likely to be better"
-    words = f"{others} other setting{'s' if others > 1 else ''} cannot be ruled out"
+    words = f"{others} other setting{'s' if others > 1 else ''} cannot be ruled out: {_named(told, settings, key)}"
     seeds, down = told["more_seeds"], f"bring the {_regret(told)} down to {100 * told['small_regret']:g} %"
+    of_all = "both" if others == 1 else f"each of the {others + 1}"
     if seeds == 0:
         return words
     if seeds is None:
-        return f"{words}; even ten more seeds of each would not {down}"
-    return f"{words}; {seeds} more seed{'s' if seeds > 1 else ''} of each would {down}"
+        return f"{words}. Even ten more seeds of {of_all} would not {down}"
+    return f"{words}. {seeds} more seed{'s' if seeds > 1 else ''} of {of_all} would {down}"
+
+
+def _named(told: Mapping[str, Any], settings: Sequence[Mapping[str, Any]], key: Mapping[str, Any]) -> str:
+    """The settings beside the recommended one, by batch, rate and what else differs among them; the first of many."""
+    names = [name for name in dict.fromkeys(n for one in settings for n in one) if name not in key]
+    shown = [name for name in names if name in _ALWAYS or len({repr(one.get(name)) for one in settings}) > 1]
+    others = [one for one in settings if one != told["parameters"]]
+    words = [words_of({name: one.get(name) for name in shown}) for one in others[:_MOST_NAMED]]
+    more = len(others) - len(words)
+    return "; ".join(words) + (f"; and {more} more" if more else "")
 
 
 def _percent(share: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from cachetools import LRUCache, cached
 
 from sweeper.ranking import Group
-from sweeper.ranking.belief import SMALL_REGRET, Belief, Beliefs, beliefs
+from sweeper.ranking.belief import SMALL_REGRET, Belief, Beliefs, beliefs, unfit
 from sweeper.ranking.settings import without_seed
 from sweeper.spec.repeats import LEVEL
 
@@ -43,6 +43,11 @@ def recommendation(group: Group, threshold: float | None) -> dict[str, Any] | No
         "more_seeds": found.more_seeds,
         "small_regret": SMALL_REGRET,
     }
+
+
+def not_recommended(group: Group) -> str | None:
+    """Why `recommendation` says nothing of a group; None where nobody won."""
+    return unfit(group) if group.winner else None
 
 
 def _key(group: Group, threshold: float | None) -> Any:

@@ -34,7 +34,8 @@ class Standings:
 
     def __init__(self, store: Store, sweep: SweepRecord) -> None:
         self._store, self._sweep = store, sweep
-        self._rate, self._repeats = sweep.spec.rate, sweep.spec.repeats
+        self._rate = sweep.spec.rate
+        self._repeats = sweep.spec.repeats_with(seeds=store.trials.have_seeds(sweep.id))
         self._with_seeds = gives_seeds(self._repeats)  # of a setting all seeds count, those that wait too
         found = store.trials.candidates(sweep.id, stored_axis(sweep.over), kept=False, begun=not self._with_seeds)
         self._trials = {one.trial: self._priced(one) for one in found}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from sweeper.answers.best import best_answer
 from sweeper.answers.certainty_words import (
@@ -17,6 +19,7 @@ from sweeper.answers.certainty_words import (
     learnt_nothing,
     losses_words,
     recommendation_lines,
+    seeds_lines,
     separation_lines,
     words_of,
 )
@@ -25,7 +28,9 @@ from sweeper.answers.winners import winners_spec
 from sweeper.cli.printing import measures_of, print_table
 from sweeper.cli.server import Server, server_options
 from sweeper.options import (
+    by_option,
     json_option,
+    names_in,
     over_option,
     oversubscribed_option,
     print_json,
@@ -40,12 +45,7 @@ from sweeper.streams import can_show
 
 @click.command()
 @click.argument("sweep", metavar="SWEEP")
-@click.option(
-    "--by",
-    multiple=True,
-    metavar="NAME",
-    help="Parameter whose values make the groups; repeatable or separated by commas; default: the sweep's own.",
-)
+@by_option
 @threshold_option
 @over_option
 @oversubscribed_option
@@ -74,10 +74,10 @@ def best(
     worker and hour, it also shows the cheapest and the fastest setting. `--spec` prints a spec of the winners, ready
     for `sweeper run` with another budget, more seeds or evaluations.
     """
-    names = [name.strip() for text in by for name in text.split(",")]
+    names = names_in(by)
     rate = dollars_per_worker_hour
     if server:
-        choices = {"by": names or None, "threshold": threshold, "over": over, "oversubscribed": oversubscribed}
+        choices = {"by": [*names] or None, "threshold": threshold, "over": over, "oversubscribed": oversubscribed}
         choices |= {"recommend": False} if as_spec else {}
         with server.client() as client:
             answer = client.best(client.find(sweep)["sweep"], **choices, dollars_per_worker_hour=rate)
@@ -86,7 +86,8 @@ def best(
         with closing(read_store(store_url)) as store:
             asked: dict[str, Any] = {"oversubscribed": oversubscribed, "rate": rate, "recommend": not as_spec}
             answer = best_answer(store, sweep, names, threshold, over, **asked)
-            written = store.sweeps.find(answer["sweep"]).spec.written if as_spec else None
+            written = store.sweeps.find(answer["sweep"]).spec.written
+    trainable = written is not None and not server and not oversubscribed and rate is None
     if as_spec:
         winners = winners_spec(written, answer)
         text = spec_text(winners)
@@ -99,11 +100,15 @@ def best(
     elif as_json:
         print_json(answer)
     else:
-        print_groups(answer)
+        print_groups(answer, question_options(by, threshold, over) if trainable else None)
 
 
-def print_groups(answer: Mapping[str, Any]) -> None:
-    """The answer of `best_answer` for people: a row a group, and what the rule was."""
+def print_groups(answer: Mapping[str, Any], options: str | None = None) -> None:
+    """The answer of `best_answer` for people: a row a group, and what the rule was.
+
+    `options` are those with which `sweeper extend SWEEP --seeds N` means the same, and runs trials in the same way;
+    None where it cannot be called: of an import, or of a sweep that a service has.
+    """
     groups = answer["groups"]
     click.echo(f"{answer['name']} ({answer['sweep']}): smallest area over {answer['over']} in each group")
     click.echo(_rule(answer))
@@ -119,10 +124,22 @@ def print_groups(answer: Mapping[str, Any]) -> None:
         spare=("images", "repeats", "seconds", "accuracy", "minimum_loss", "qualified", "interval"),
         keep=(*keys, "area"),
     )
-    on_winners = [*recommendation_lines(groups), *separation_lines(groups), *_on_winners(groups)]
+    to_train = [] if options is None else seeds_lines(answer, options)
+    on_winners = [*recommendation_lines(groups), *separation_lines(groups), *to_train, *_on_winners(groups)]
     for line in [*on_winners, *_on_the_rest(answer), *_left_out(answer)]:
         click.echo(line)
     print_extremes(answer)
+
+
+def question_options(by: Sequence[str] = (), threshold: float | None = None, over: str | None = None) -> str:
+    """What was asked of `best` beside the sweep, and of which store, as options with a space before each."""
+    words = [word for name in by for word in ("--by", name)]
+    words += ["--threshold", f"{threshold:.15g}"] if threshold is not None else []
+    words += ["--over", over] if over else []
+    context = click.get_current_context()
+    if context.get_parameter_source("store_url") is ParameterSource.COMMANDLINE:
+        words += ["--store", context.params["store_url"]]
+    return "".join(f" {shlex.quote(word)}" for word in words)
 
 
 def _on_winners(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -189,17 +206,27 @@ def _row(
 
 
 def _rule(answer: Mapping[str, Any]) -> str:
-    winners = [group["winner"] for group in answer["groups"] if group["winner"]]
-    guessed = any(g["winner"]["repeats"] == 1 and not g.get("recommended") for g in answer["groups"] if g["winner"])
-    guess = " With one seed each a winner is a guess." if guessed else ""
+    guess = _guess(answer["groups"])
     if answer["threshold"] is None:
         return (
             "No threshold is set: the smallest area alone decides, even that of a run which\n"
             f"stays at a bad loss. `--threshold LOSS` makes it honest.{guess}"
         )
-    seeds = " with all seeds" if any(winner["repeats"] > 1 for winner in winners) else ""
+    seeds = " with all seeds" if any(group["trials"] > group["settings"] for group in answer["groups"]) else ""
     limit = parameter(answer["threshold"])
     return f"Qualified are the trials whose minimum loss is at most the threshold {limit}{seeds}.{guess}"
+
+
+def _guess(groups: Sequence[Mapping[str, Any]]) -> str:
+    """That a winner with one seed may be a lucky one where nothing is recommended, and why nothing is."""
+    won = [group for group in groups if group["winner"]]
+    guessed = [group for group in won if group["winner"]["repeats"] == 1 and not group.get("recommended")]
+    if not guessed:
+        return ""
+    where = f"In {len(guessed)} of {len(won)} groups" if len(guessed) < len(won) else "With one seed each"
+    # A service of an earlier version does not say why.
+    why = "; ".join(dict.fromkeys(words for group in guessed if (words := group.get("not_recommended"))))
+    return f" {where} a winner is a guess{': ' if why else ''}{why}."
 
 
 def print_extremes(answer: Mapping[str, Any]) -> None:

@@ -9,8 +9,8 @@ import click
 from rich.console import Console
 
 from sweeper.answers.best import best_answer
-from sweeper.cli.best import print_groups
-from sweeper.execution import Execution
+from sweeper.cli.best import print_groups, question_options
+from sweeper.execution import Execution, Question
 from sweeper.gangs import EXECUTORS, Growth
 from sweeper.live_view import on_console
 from sweeper.options import autoscale_option, print_json
@@ -81,14 +81,18 @@ def audience_of(as_json: bool) -> Audience:
     return on_console(Console(stderr=as_json))
 
 
-def conclude(store: Store, sweep: SweepRecord, execution: Execution, as_json: bool) -> None:
+def conclude(
+    store: Store, sweep: SweepRecord, execution: Execution, as_json: bool, question: Question | None = None
+) -> None:
     """Print the best per group and the sweep's state; raises ClickException where trials have failed."""
-    answer = best_answer(store, sweep.id, recommend=True)
+    asked = question or Question()
+    answer = best_answer(store, sweep.id, asked.by, asked.threshold, asked.over, recommend=True)
     if as_json:
         print_json(answer)
     else:
         click.echo()
-        print_groups(answer)
+        options = question_options(asked.by, asked.threshold, asked.over) + execution.options
+        print_groups(answer, options if sweep.spec.written is not None else None)
         click.echo(f"{sweep.name} ({sweep.id}): {sweep.state}")
     if failed := sweep.states.get(TrialState.FAILED, 0):
         raise click.ClickException(

@@ -13,7 +13,7 @@ from rich.console import Console
 from sweeper.answers.best import best_answer
 from sweeper.answers.numbers import about
 from sweeper.answers.progress import Follower, is_over
-from sweeper.cli.best import print_groups
+from sweeper.cli.best import print_groups, question_options
 from sweeper.cli.server import Server, server_options
 from sweeper.errors import ServerError, StoreError
 from sweeper.options import json_option, print_json, store_option
@@ -39,16 +39,17 @@ def watch(sweep: str, server: Server | None, store_url: str, as_json: bool) -> N
         with server.client() as client:
             found = client.find(sweep)
             last = _show(found, _followed(server, found["sweep"]), as_json)
-            answer = client.best(found["sweep"])
+            answer, options = client.best(found["sweep"]), None
     else:
         with closing(read_store(store_url)) as store:
             record = store.sweeps.find(sweep)
             last = _show({"sweep": record.id, "name": record.name}, _looked_at(store, record.id), as_json)
             answer = best_answer(store, record.id, recommend=True)
+            options = question_options() if record.spec.written is not None else None
     if as_json:
         print_json(answer)
     else:
-        print_groups(answer)
+        print_groups(answer, options)
         click.echo(f"{answer['name']} ({answer['sweep']}): {last['state']}")
     if problem := last.get("problem"):
         raise click.ClickException(f"the sweep cannot be run: {problem['message']}; {problem['remedy']}")

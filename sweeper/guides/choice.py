@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from engine.config import TrainingConfig
 from sweeper.guides.area import AreaGuide
 from sweeper.guides.base import Guide
+from sweeper.guides.further_seeds import FurtherSeeds
 from sweeper.guides.race import RacingGuide
 from sweeper.guides.shared_curves import SharedCurves
 from sweeper.plan.equivalence import curves_are_shared, equivalence_of
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.cost import stored_axis
 from sweeper.ranking.curve import LossPoint
+from sweeper.ranking.settings import repeats_of
 from sweeper.spec import BY_LOSS, DOLLARS
 from sweeper.spec.repeats import Race
 from sweeper.store import SweepRecord, TrialRecord
@@ -27,7 +30,7 @@ def guide_for(
     """
     repeats = sweep.spec.repeats
     rate = sweep.spec.rate if sweep.over == DOLLARS else None
-    guide = _pruning_guide(sweep, trials, curve_of, repeats, rate)
+    guide = _guide_that_prunes(sweep, trials, curve_of, rate)
     if sweep.spec.reuse == "equivalent":
         guide = _sharing_guide(guide, sweep, trials, curve_of)
     if isinstance(repeats, Race):
@@ -51,17 +54,26 @@ def _sharing_guide(
     return sharing
 
 
+def _guide_that_prunes(
+    sweep: SweepRecord,
+    trials: Iterable[TrialRecord],
+    curve_of: Callable[[str], Sequence[LossPoint]],
+    rate: float | None,
+) -> Guide:
+    if sweep.spec.prune.method == "none":
+        return Guide()
+    parameters = {trial.id: trial.parameters for trial in trials}
+    return FurtherSeeds(_pruning_guide(sweep, trials, curve_of, parameters, rate), sweep.spec, parameters)
+
+
 def _pruning_guide(
     sweep: SweepRecord,
     trials: Iterable[TrialRecord],
     curve_of: Callable[[str], Sequence[LossPoint]],
-    repeats: int | Race,
+    parameters: Mapping[str, Mapping[str, Any]],
     rate: float | None,
 ) -> Guide:
-    prune = sweep.spec.prune
-    if prune.method == "none":
-        return Guide()
-    parameters = {trial.id: trial.parameters for trial in trials}
+    prune, repeats = sweep.spec.prune, repeats_of(sweep.spec, parameters.values())
     if prune.method in BY_LOSS:
         from sweeper.guides.loss_guide import LossGuide  # loads Optuna
 

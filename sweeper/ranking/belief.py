@@ -131,13 +131,28 @@ def beliefs(group: Group, threshold: float | None) -> Beliefs | None:
     if group.winner is None:
         return None
     rows = _rows(group, group.winner)
-    if len(rows) < _FEWEST or any(not _can_be_modelled(one) for one in rows):
+    if _unfit(rows):
         return None
     from threadpoolctl import threadpool_limits
 
     # Trials may be running on the other cores. Limits are the process's, and two who set them restore each other's.
     with _ALONE, threadpool_limits(1):
         return _told(group, group.winner, rows, threshold)
+
+
+def unfit(group: Group) -> str:
+    """Why `beliefs` says nothing of a group with a winner, in words."""
+    assert group.winner is not None
+    return _unfit(_rows(group, group.winner)) or "the winner's curve is derived from another trial of its group"
+
+
+def _unfit(rows: Sequence[Candidate]) -> str:
+    """Why these trials allow no model; empty where they do."""
+    if len(rows) < _FEWEST:
+        return f"fewer than {_FEWEST} complete trials of a group are too few to tell chance from merit"
+    if any(not _can_be_modelled(one) for one in rows):
+        return "an area or a loss is not above zero, and cannot be modelled by its logarithm"
+    return ""
 
 
 def _told(group: Group, winner: Candidate, rows: Sequence[Candidate], threshold: float | None) -> Beliefs | None:

@@ -14,6 +14,7 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate, Group, Key, best_per_group
 from sweeper.spec.axes import SEED
 from sweeper.spec.repeats import Race, gives_seeds
+from sweeper.spec.stored import StoredSpec
 
 # The state of a setting whose trials are in several: the first of these that any of them is in.
 _PRECEDENCE = (
@@ -36,6 +37,11 @@ def without_seed(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def setting_key(parameters: Mapping[str, Any]) -> Key:
     """The same for all trials of a setting, and for no others."""
     return tuple(sorted((name, repr(value)) for name, value in parameters.items() if name != SEED))
+
+
+def repeats_of(spec: StoredSpec, trials: Iterable[Mapping[str, Any]]) -> int | Race:
+    """The repeats of a sweep, of whose trials it gets the parameters; see `StoredSpec.repeats_with`."""
+    return spec.repeats_with(seeds=any(SEED in parameters for parameters in trials))
 
 
 def competitors(candidates: Iterable[Candidate], repeats: int | Race) -> list[Candidate]:

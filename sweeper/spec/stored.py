@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from sweeper.spec.axes import SEED
+from sweeper.spec.listed_settings import NAME as LISTED
 from sweeper.spec.models import Limits, Prune, Resources, SweepSpec, prune_by_name
 from sweeper.spec.repeats import Race, Repeats, repeats_by_name
 from sweeper.spec.search import Search, search_by_name
@@ -68,6 +70,34 @@ class StoredSpec:
         """How many seeds each setting gets."""
         repeats = repeats_by_name(self._part("repeats", 1))
         return Race.model_validate(repeats) if isinstance(repeats, dict) else int(repeats)
+
+    def repeats_with(self, *, seeds: bool) -> Repeats:
+        """The repeats as the trials have them; `seeds` says whether any of these has a seed among its parameters.
+
+        2 stands for several where the spec gives one seed, and `sweeper extend` has added others.
+        """
+        return 2 if seeds and self.repeats == 1 and self._gives_all_seeds else self.repeats
+
+    def is_further_seed(self, parameters: Mapping[str, Any]) -> bool:
+        """Whether a trial's seed is beyond those that the spec gives each setting; never in a race."""
+        seed, repeats = parameters.get(SEED), self.repeats
+        if not isinstance(seed, int) or not isinstance(repeats, int) or not self._gives_all_seeds:
+            return False
+        return seed >= self.first_seed + repeats
+
+    @property
+    def first_seed(self) -> int:
+        """The seed of a trial that has none among its parameters."""
+        trial = self._part("trial", None) or {}
+        return int(((trial.get("values") or {}).get(SEED) if self.is_command else trial.get(SEED)) or 0)
+
+    @property
+    def _gives_all_seeds(self) -> bool:
+        """Whether a seed among a trial's parameters comes from repeats: not where seeds are swept, or imported."""
+        space = self._part("space", None) or {}
+        listed = space.get(LISTED)
+        swept = isinstance(listed, list) and any(isinstance(one, dict) and SEED in one for one in listed)
+        return self.written is not None and SEED not in space and not swept
 
     @cached_property
     def retries(self) -> int:

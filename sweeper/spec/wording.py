@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
-from pydantic import BaseModel, Tag, ValidationError
+from pydantic import BaseModel, RootModel, Tag, ValidationError
 from pydantic_core import ErrorDetails
 
 # What to do about each kind of finding, from its own details.
@@ -30,6 +30,7 @@ _REMEDIES: dict[str, Callable[[dict[str, Any]], str]] = {
     "tuple_type": lambda _: "is no list; write it in brackets, like [a, b]",
     "invalid_key": lambda _: "is no name of a field; remove it",
 }
+_MOST_PATHS = 3  # that are suggested for a key in a wrong place
 # Names of union members and of keys, which pydantic puts among the names of the file.
 _NOT_IN_FILE = re.compile(r"(list|kind)\[.*\]|\[key\]")
 
@@ -87,7 +88,44 @@ def _nearest(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
     known, unknown = _fields_at(loc[:-1], model), str(loc[-1])
     others = ["command"] if loc[:1] == ("trial",) and len(loc) == 3 else []  # which makes the trial one of another kind
     near = difflib.get_close_matches(unknown, [*known, *others], n=1)
-    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+    if near:
+        return f"did you mean {near[0]}?"
+    elsewhere = [] if loc[0] == "space" else _elsewhere(unknown, model, at_top=len(loc) == 1)
+    elsewhere = [path for path in elsewhere if path != _place(loc, "", "")]  # which is one of a trial of another kind
+    return f"did you mean {_either(elsewhere)}?" if elsewhere else f"known are {', '.join(known)}"
+
+
+def _elsewhere(name: str, model: type[BaseModel], *, at_top: bool) -> list[str]:
+    """Paths of fields of the whole spec with this name, the shallowest first, a few.
+
+    Of a key `at_top` where there is none, those with the nearest name.
+    """
+    paths = _paths(model)
+    names = list(dict.fromkeys(path.rpartition(".")[2] for path in paths))
+    near = [name] if name in names or not at_top else difflib.get_close_matches(name, names, n=1)
+    return [path for path in paths if path.rpartition(".")[2] in near][:_MOST_PATHS]
+
+
+def _paths(model: type[BaseModel]) -> list[str]:
+    """All fields of a model and of the models in it, by their dotted paths, the shallowest first."""
+    found, level = [], [("", model)]
+    while level:
+        fields = [(f"{at}{name}", field.annotation) for at, one in level for name, field in one.model_fields.items()]
+        found += [path for path, _ in fields]
+        inner = [(path, annotation) for path, annotation in fields if path != "space"]  # whose names are the user's
+        level = [(f"{path}.", one) for path, annotation in inner for one in _models_in(annotation)]
+    return list(dict.fromkeys(found))
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [] if issubclass(annotation, RootModel) else [annotation]
+    return [one for part in get_args(annotation) for one in _models_in(part)]
+
+
+def _either(paths: Sequence[str]) -> str:
+    *first, last = (path if "." in path else f"{path} at the top" for path in paths)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _fields_at(loc: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:

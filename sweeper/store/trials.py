@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Text, cast, func, or_, select
+from sqlalchemy import Text, cast, exists, func, or_, select
 
 from sweeper.errors import NotFoundError
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
+from sweeper.spec.axes import SEED
 from sweeper.store import rows, statements, tables
 from sweeper.store.gc_pause import collection_paused
 from sweeper.store.json_texts import all_decoded
@@ -89,6 +90,12 @@ class Trials:
         query = select(trial.id, cast(trial.parameters, Text)).where(*unbegun)
         found = self._read(lambda connection: connection.execute(query).all())
         return zip([row[0] for row in found], all_decoded([row[1] for row in found]), strict=True)
+
+    def have_seeds(self, sweep_id: str) -> bool:
+        """Whether any trial of a sweep has a seed among its parameters."""
+        trial = tables.trial.c
+        seeded = exists().where(trial.sweep_id == sweep_id, trial.parameters[SEED].as_string().is_not(None))
+        return bool(self._read(lambda connection: connection.execute(select(seeded)).scalar_one()))
 
     def find(self, trial_id: str) -> TrialRecord:
         """The trial with this id. Raises NotFoundError where there is none."""

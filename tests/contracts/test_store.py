@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sweeper.errors import NotFoundError, StoreError
-from sweeper.plan import plan
+from sweeper.plan import plan, with_seed
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import SweepSpec, parse_spec
@@ -131,6 +131,14 @@ class TestStore:
             store.attempts.finish(trial, 1, TrialState.COMPLETED, summarize(points))
         assert store.trials.candidates(sweep_id, over) == [trial.candidate(over) for trial in store.trials.of(sweep_id)]
         assert store.trials.candidates("none", over) == []
+
+    def test_whether_trials_have_seeds_is_known_without_reading_them(self, store: Store) -> None:
+        without, _ = added(store, mine("without"))
+        assert not store.trials.have_seeds(without)
+        more = next(iter(store.trials.of(without))).planned
+        assert store.sweeps.extend(without, [with_seed(more, 3)]) == 1
+        assert store.trials.have_seeds(without)
+        assert store.trials.have_seeds(added(store, mine("repeated", repeats=2))[0])
 
     def test_trials_that_never_learnt_are_known_by_their_data_and_model(self, store: Store) -> None:
         limit = 0.95 * math.log(10)

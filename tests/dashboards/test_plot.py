@@ -21,8 +21,8 @@ from tests.dashboards.sweeps import curve, evaluated, run, submit, with_gang
 
 @pytest.fixture
 def sweep(store: Store) -> SweepRecord:
-    """Four trials on two worker counts."""
-    space = {"learning_rate": [0.1, 0.5], "workers": [1, 2]}
+    """Twelve trials on two worker counts."""
+    space = {"learning_rate": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], "workers": [1, 2]}
     sweep_id = submit(store, space, name="two by two")
     for trial in store.trials.of(sweep_id):
         points, attempt = curve(4.0 / trial.workers, 1.5), store.attempts.claim(trial.id)
@@ -95,7 +95,7 @@ def test_two_sweeps_are_compared_over_the_axis_of_the_first(call: Any, store: St
     code, out, err = call("compare", "by images", sweep.id, "-o", "both.svg")
     assert (code, err) == (0, "")
     assert out.splitlines() == [
-        "space.learning_rate: [0.1] before, [0.1, 0.5] after",
+        "space.learning_rate: [0.1] before, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6] after",
         'objective.over: "images" before, "seconds" after',
         "space.workers: null before, [1, 2] after",
         "both.svg",
@@ -121,7 +121,7 @@ def test_json_says_what_was_written(call: Any, sweep: SweepRecord) -> None:
 def test_threshold_and_axis_are_taken(call: Any, sweep: SweepRecord) -> None:
     assert call("histogram", sweep.id, "-o", "default.svg")[0] == 0
     assert call("histogram", sweep.id, "-o", "other.svg", "--threshold", "1.0", "--over", "images")[0] == 0
-    assert "none of 2 qualified" in Path("other.svg").read_text()
+    assert "none of 6 qualified" in Path("other.svg").read_text()
     assert "none of 2 qualified" not in Path("default.svg").read_text()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from matplotlib.artist import Artist
@@ -30,12 +30,17 @@ from dashboards.figures.words.labels import (
     threshold_name,
 )
 from dashboards.figures.words.numbers import measure, settings
+from sweeper.spec.repeats import LEVEL
 
 _CELL_WIDTH, _CELL_HEIGHT = 0.6, 0.42  # inches
 _TEXT_WIDTH, _TEXT_HEIGHT = 0.42, 0.16  # inches that the text of a cell needs
 _LINE_HEIGHT = 0.17  # inches of a further line in a panel's title
 _SMALLEST, _LARGEST = (3.7, 1.3), (40.0, 40.0)  # inches of a panel
 DERIVED, AT_CHANCE = "d", "c"  # in a cell's corner
+_RIVAL_LINES: tuple[dict[str, Any], ...] = (  # seen on dark and on light cells
+    {"edgecolor": "white", "linewidth": 2.0},
+    {"edgecolor": style.INK, "linewidth": 1.2, "linestyle": (0, (2.5, 1.5))},
+)
 _LOOKS: dict[Outcome, tuple[str, str, str]] = {  # face (a qualified cell's only in the legend), hatch, its colour
     Outcome.QUALIFIED: ("#2a788e", "", style.INK),
     Outcome.ABOVE_THRESHOLD: ("#e3e5e8", "////", "#c4c8cd"),
@@ -47,19 +52,20 @@ _LOOKS: dict[Outcome, tuple[str, str, str]] = {  # face (a qualified cell's only
 
 
 @style.drawing()
-def draw_heatmap(table: TrialTable) -> Figure:
+def draw_heatmap(table: TrialTable, not_ruled_out: Collection[str] = ()) -> Figure:
     """The area of each batch size and learning rate, one panel per group in numeric order.
 
     Colour tells the areas of qualified trials; cells above the threshold keep their number on grey, those at chance on
     sand, diverged ones are crossed out, oversubscribed ones hatched, those without a result are dotted, with a letter
-    for the reason. The group's winner has an outline and a star. With repeats a cell is a mean over seeds. Where
+    for the reason. The group's winner has an outline and a star, and cells with a trial that is
+    `not_ruled_out` as the best a dashed outline. With repeats a cell is a mean over seeds. Where
     several trials, or settings, share a cell (further swept fields) it shows the best of them, and in small type how
     many they are.
 
     Raises:
         FigureError: trials without batch size or learning rate, or more groups than a picture can hold.
     """
-    shown = grids(table)
+    shown = grids(table, not_ruled_out)
     rule = f"{threshold_name(table)}{seeds_name(table)}"
     columns = max(len(grid.learning_rates) for grid in shown)
     rows = max(len(grid.batch_sizes) for grid in shown)
@@ -124,6 +130,8 @@ def _draw_cell(axes: Axes, x: int, y: int, cell: Cell, scale: ColourScale, *, wi
     axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="white", linewidth=1.2))
     if with_text:
         _write(axes, x, y, cell, ink_on(fill) if qualified else style.MUTED, halo=face if hatch else "")
+    if cell.rival:
+        _mark_rival(axes, x, y)
     if cell.winner:
         _mark_winner(axes, x, y)
 
@@ -160,6 +168,13 @@ def _mark_winner(axes: Axes, x: int, y: int) -> None:
     _write_at(axes, "★", corner, inset, va="top", color=style.WINNER, fontsize=9, path_effects=effects, zorder=4)
 
 
+def _mark_rival(axes: Axes, x: int, y: int) -> None:
+    inset = 0.07
+    side = 1 - 2 * inset
+    for look in _RIVAL_LINES:
+        axes.add_patch(Rectangle((x - 0.5 + inset, y - 0.5 + inset), side, side, fill=False, zorder=2.5, **look))
+
+
 def _write_at(axes: Axes, text: str, corner: tuple[float, float], inset: tuple[float, float], **look: Any) -> None:
     """A small text in a corner of a cell, `inset` points from it; a right one where nothing is said."""
     axes.annotate(text, corner, inset, textcoords="offset points", **{"ha": "right", **look})
@@ -188,6 +203,9 @@ def _legend(cells: Sequence[Cell]) -> list[Artist]:
             label="smallest area of the qualified",
         )
     )
+    if any(cell.rival for cell in cells):
+        name = f"may be the best: not ruled out at {100 * LEVEL:g} %"
+        handles.append(Patch(fill=False, **_RIVAL_LINES[1], label=name))
     if any(map(_is_qualified_at_chance, cells)):
         handles.append(Line2D([], [], linestyle="none", label=f"{AT_CHANCE}: at chance, never learnt"))
     if any(cell.derived for cell in cells):

@@ -13,6 +13,7 @@ from dashboards.figures.plotly.layout import WINNER, axis, panel, safe
 from dashboards.figures.tables import LEARNING_RATE, Outcome, TrialGroup, TrialTable, check_groups
 from dashboards.figures.words.labels import area_unit, batch_word, group_name, nearest_name, result_name
 from dashboards.figures.words.numbers import measure, number, settings
+from sweeper.spec.repeats import LEVEL
 
 _WRITTEN = 400  # cells of a panel up to which each has its number
 _WRITTEN_COLUMNS = 20
@@ -20,7 +21,7 @@ _SIGNS = {Outcome.AT_CHANCE: "○", Outcome.DIVERGED: "✕", Outcome.OVERSUBSCRI
 _SHADES = {Outcome.ABOVE_THRESHOLD: 1.0, Outcome.AT_CHANCE: 0.5}
 
 
-def heatmap_plot(table: TrialTable, doubtful: Collection[str]) -> dict[str, Any]:
+def heatmap_plot(table: TrialTable, doubtful: Collection[str], not_ruled_out: Collection[str] = ()) -> dict[str, Any]:
     """Areas by batch size and learning rate; see `drawing.draw_heatmap`.
 
     Each panel's "cells" says to which list of trials a click leads. A "?" marks a cell with a pruned trial that might
@@ -30,13 +31,15 @@ def heatmap_plot(table: TrialTable, doubtful: Collection[str]) -> dict[str, Any]
         FigureError: trials without batch size or learning rate, or more groups than a page can hold.
     """
     check_groups(table)
-    shown = grids(table)
+    shown = grids(table, not_ruled_out)
     scale = ColourScale.of([c.area for g in shown for c in g.flat if _qualified(c) and c.area is not None])
     note = (
         "Outlined: the smallest area of the qualified. Grey: above the threshold. Sand, ○: at chance (never learnt). "
         "✕ diverged, ≋ oversubscribed, P pruned, R running, W waiting, F failed, C cancelled, N no area; d derived; "
         "? pruned, but might have won by this threshold."
     )
+    if not_ruled_out:
+        note = f"Dashed: may be the best, not ruled out at {100 * LEVEL:g} %. {note}"
     most = max(cell.count for grid in shown for cell in grid.flat)
     note += f" A cell shows the best of up to {most} trials." if most > 1 else ""
     return {"panels": [_panel(grid, table, scale, doubtful) for grid in shown], "note": note}
@@ -147,20 +150,20 @@ def _words(cell: Cell) -> str:
     many = f"<br>best of {cell.count} trials" if cell.count > 1 else ""
     derived = "<br>derived: losses of another trial" if cell.derived else ""
     chance = "<br>at chance: never learnt" if cell.at_chance else ""
-    return f"{area}{cell.outcome}, {cell.state}{chance}{derived}{many}"
+    rival = "<br>not ruled out as the best" if cell.rival else ""
+    return f"{area}{cell.outcome}, {cell.state}{rival}{chance}{derived}{many}"
 
 
 def _outlines(grid: Grid) -> list[dict[str, Any]]:
-    return [
-        {
-            "type": "rect",
-            "x0": x - 0.5,
-            "x1": x + 0.5,
-            "y0": y - 0.5,
-            "y1": y + 0.5,
-            "line": {"color": WINNER, "width": 3},
-        }
-        for y, line in enumerate(grid.cells)
-        for x, cell in enumerate(line)
-        if cell.winner
+    places = [(x, y, cell) for y, line in enumerate(grid.cells) for x, cell in enumerate(line)]
+    rivals = [
+        _rectangle(x, y, 0.43, line)
+        for x, y, cell in places
+        if cell.rival
+        for line in ({"color": "white", "width": 2.5}, {"color": "black", "width": 1.5, "dash": "dot"})
     ]
+    return [*rivals, *(_rectangle(x, y, 0.5, {"color": WINNER, "width": 3}) for x, y, cell in places if cell.winner)]
+
+
+def _rectangle(x: int, y: int, reach: float, line: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "rect", "x0": x - reach, "x1": x + reach, "y0": y - reach, "y1": y + reach, "line": line}

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.figures.tables import BATCH_SIZE, LEARNING_RATE, Outcome, TrialGroup, TrialRow, TrialTable
+from dashboards.figures.tables import (
+    BATCH_SIZE,
+    LEARNING_RATE,
+    Outcome,
+    TrialGroup,
+    TrialRow,
+    TrialTable,
+    check_areas,
+)
 from sweeper.errors import FigureError
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import sort_key
@@ -25,10 +33,30 @@ _STATES = list(LETTERS)
 
 
 @dataclass(frozen=True)
+class Areas:
+    """The trials that a heatmap shows, and the ids of those whose settings are `not_ruled_out` as the best."""
+
+    trials: TrialTable
+    not_ruled_out: frozenset[str] = frozenset()
+
+
+def areas(trials: TrialTable, answers: Iterable[Mapping[str, Any]]) -> Areas:
+    """What a heatmap shows; `answers` as in `Source`, without what is recommended where that is not known.
+
+    Raises:
+        FigureError: no trial has an area.
+    """
+    check_areas(trials)
+    told = [one for answer in answers if (one := answer.get("recommended"))]
+    return Areas(trials, frozenset(setting["trial"] for one in told for setting in one["not_ruled_out"]))
+
+
+@dataclass(frozen=True)
 class Cell:
     """One (batch size, learning rate) of a group: the look, its text, and how many trials it stands for.
 
-    `state` is that of the trial shown, None where the plan has no trial here.
+    `state` is that of the trial shown, None where the plan has no trial here. A `rival` has a trial whose setting is
+    not ruled out as the best of its group.
     """
 
     outcome: Outcome
@@ -38,6 +66,7 @@ class Cell:
     winner: bool
     derived: bool = False
     at_chance: bool = False
+    rival: bool = False
 
     @property
     def letter(self) -> str:
@@ -61,18 +90,20 @@ class Grid:
         return [cell for line in self.cells for cell in line]
 
 
-def grids(table: TrialTable) -> list[Grid]:
+def grids(table: TrialTable, not_ruled_out: Collection[str] = ()) -> list[Grid]:
     """One grid per group, on the same axes for all unless batch size or learning rate tells the groups apart.
+
+    `not_ruled_out` are trials, as in `Areas`.
 
     Raises:
         FigureError: trials without a batch size or a learning rate.
     """
     _check_settings(table)
     apart = any({table.batch_name, LEARNING_RATE} & group.key.keys() for group in table.groups)
-    return [_grid(group, group.rows if apart else table.rows) for group in table.groups]
+    return [_grid(group, group.rows if apart else table.rows, not_ruled_out) for group in table.groups]
 
 
-def cell(rows: Sequence[TrialRow]) -> Cell:
+def cell(rows: Sequence[TrialRow], not_ruled_out: Collection[str] = ()) -> Cell:
     """What a cell shows of its trials, or settings (of further swept fields): the best one.
 
     The smallest area among the qualified; where none is, the smallest among those above the threshold, then among
@@ -81,7 +112,10 @@ def cell(rows: Sequence[TrialRow]) -> Cell:
     if not rows:
         return Cell(Outcome.NO_RESULT, None, None, 0, False)
     best = min(rows, key=_place)
-    return Cell(best.outcome, _shown_area(best), best.state, len(rows), best.winner, best.derived, best.at_chance)
+    rival = bool(not_ruled_out) and any(row.trial in not_ruled_out for row in rows)
+    return Cell(
+        best.outcome, _shown_area(best), best.state, len(rows), best.winner, best.derived, best.at_chance, rival
+    )
 
 
 def _shown_area(row: TrialRow) -> float | None:
@@ -94,14 +128,16 @@ def _place(row: TrialRow) -> tuple[int, bool, float, int, int]:
     return (_OUTCOMES.index(row.outcome), not row.winner, _shown_area(row) or 0.0, state, row.position)
 
 
-def _grid(group: TrialGroup, shown: Iterable[TrialRow]) -> Grid:
+def _grid(group: TrialGroup, shown: Iterable[TrialRow], not_ruled_out: Collection[str]) -> Grid:
     shown = list(shown)
     batch_sizes = sorted({row.batch_size for row in shown}, key=sort_key)
     learning_rates = sorted({row.learning_rate for row in shown}, key=sort_key)
     members: dict[tuple[Any, Any], list[TrialRow]] = {}
     for row in group.rows:
         members.setdefault((row.batch_size, row.learning_rate), []).append(row)
-    cells = tuple(tuple(cell(members.get((size, rate), ())) for rate in learning_rates) for size in batch_sizes)
+    cells = tuple(
+        tuple(cell(members.get((size, rate), ()), not_ruled_out) for rate in learning_rates) for size in batch_sizes
+    )
     return Grid(group, tuple(batch_sizes), tuple(learning_rates), cells)
 
 

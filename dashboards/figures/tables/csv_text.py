@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from dashboards.figures.tables.trials import TrialRow, TrialTable
@@ -21,11 +21,16 @@ def csv_text(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
     return file.getvalue()
 
 
-def trials_csv(table: TrialTable) -> str:
-    """A line for each trial, or setting: what heatmap and histogram are drawn from."""
+def trials_csv(table: TrialTable, not_ruled_out: Collection[str] | None = None) -> str:
+    """A line for each trial, or setting: what heatmap and histogram are drawn from.
+
+    A last column says which are `not_ruled_out`, where these are given.
+    """
+    told = not_ruled_out or ()
+    last = [] if not_ruled_out is None else ["not_ruled_out"]
     groups = [name for name in group_names(table) if name != "workers"]
     others = list(dict.fromkeys(name for row in table.rows for name in row.others))
-    header = [*groups, "workers", table.batch_name, "learning_rate", *others, "trial", *result_names(table.over)]
+    header = [*groups, "workers", table.batch_name, "learning_rate", *others, "trial", *result_names(table.over), *last]
     lines = (
         [
             *map(group.key.get, groups),
@@ -35,6 +40,7 @@ def trials_csv(table: TrialTable) -> str:
             *map(row.others.get, others),
             row.trial,
             *result_values(row),
+            *(row.trial in told for _ in last),
         ]
         for group in table.groups
         for row in group.rows

@@ -21,7 +21,7 @@ from sweeper.answers.cost import candidates_over, rate_for
 from sweeper.errors import FigureError
 from sweeper.ranking import Candidate, Group, best_per_group, qualifies
 from sweeper.ranking.rank import has_diverged
-from sweeper.ranking.settings import competitors
+from sweeper.ranking.settings import competitors, repeats_of
 from sweeper.spec import DOLLARS, OVER
 from sweeper.store import Store, SweepRecord
 from sweeper.store.gc_pause import collection_paused
@@ -52,7 +52,7 @@ def trial_table(
     limit = sweep.threshold if threshold is None else threshold
     rate = rate_for(sweep, axis, rate)
     found = candidates_over(store, sweep, axis, rate, oversubscribed=oversubscribed)
-    trials = competitors(found, sweep.spec.repeats)
+    trials = competitors(found, repeats_of(sweep.spec, (trial.parameters for trial in found)))
     if not trials:
         raise FigureError(f"sweep {sweep.name!r} has no trials", "`sweeper list` shows the sweeps that have some")
     lacks = _lacking(store, sweep, found, axis, rate)

@@ -11,7 +11,7 @@ from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
-from dashboards.figures import FIGURES, Choices, Figure, Source
+from dashboards.figures import FIGURES, Answers, Choices, Figure, Source
 from dashboards.pages.figures.downloads import Extension, drawn_or_why_not, table_or_file
 from dashboards.pages.kept_tables import Tables
 from dashboards.pages.view import View, view_of
@@ -62,10 +62,15 @@ def _source(store: Store, tables: Tables, sweep: SweepRecord, view: View) -> Sou
     def doubtful() -> frozenset[str]:
         return _doubtful(tables.best(sweep, view))
 
+    def answers(wait: bool) -> Answers:
+        told: Answers = (tables.recommended if wait else tables.best)(sweep, view)["groups"]
+        return told
+
     trials = tables.trials(sweep, view)
     alike = replace(view, over=trials.over, threshold=trials.threshold)
     others = tuple(tables.trials(store.sweeps.find(other), alike) for other in view.choices.with_sweeps)
-    return Source(store, trials, chosen=view.trials, doubtful=doubtful, choices=view.choices, others=others)
+    asked: dict[str, Any] = {"chosen": view.trials, "choices": view.choices, "others": others}
+    return Source(store, trials, doubtful=doubtful, answers=answers, **asked)
 
 
 def _doubtful(answer: Mapping[str, Any]) -> frozenset[str]:

@@ -3,6 +3,7 @@
 import { ask, say } from "./page.js";
 
 const WAIT_MS = 120;
+const SURE_MS = 600; // without another question, until the server is asked how sure the answer is
 
 /** Calls `apply(query)` whenever the form says something else, and keeps the page's address. */
 export function ranking(form, section, trials, apply) {
@@ -82,6 +83,29 @@ export async function fillBest(sweep, query) {
   } catch (problem) {
     if (problem.name !== "AbortError") say(problem.message, "fault");
   }
+}
+
+let pause = null;
+let computing = null;
+
+/** Say what is recommended and how sure that is, which takes the server seconds; then call `told`. */
+export function fillSure(sweep, query, told) {
+  const table = document.getElementById("best");
+  clearTimeout(pause);
+  computing?.abort();
+  if (!table) return;
+  computing = new AbortController();
+  const { signal } = computing;
+  pause = setTimeout(async () => {
+    try {
+      const answer = await ask(`/sweeps/${sweep}/best.json${query ? `${query}&` : "?"}sure=true`, { signal });
+      if (!answer.sure) return; // trials are running
+      showBest(table, answer);
+      told();
+    } catch (problem) {
+      if (problem.name !== "AbortError") say(problem.message, "fault");
+    }
+  }, SURE_MS);
 }
 
 function showBest(table, { columns, rows, notes }) {

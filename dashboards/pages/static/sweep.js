@@ -4,7 +4,7 @@ import { addPoints } from "./curves.js";
 import { figuresInSight } from "./figures.js";
 import { Live } from "./live.js";
 import { ask } from "./page.js";
-import { fillBest, ranking } from "./ranking.js";
+import { fillBest, fillSure, ranking } from "./ranking.js";
 
 const { sweep, live, section, trials } = document.body.dataset;
 const chosen = trials ? trials.split(",") : [];
@@ -15,7 +15,13 @@ const form = document.getElementById("view");
 function askAll(query) {
   for (const figure of figures) figure.ask(query);
   fillBest(sweep, query);
+  fillSure(sweep, query, drawSure);
   fillCost(query);
+}
+
+/** Draw the figures anew that show how sure the answer is. */
+function drawSure() {
+  for (const figure of figures) if (["heatmap", "candidates"].includes(figure.kind)) figure.ask();
 }
 
 async function fillCost(query) {
@@ -27,6 +33,7 @@ async function fillCost(query) {
 
 const query = form ? ranking(form, section, chosen, askAll) : null;
 if (query) fillCost(query());
+if (query && !document.getElementById("best")?.dataset.sure) fillSure(sweep, query(), drawSure);
 if (section) document.getElementById(section)?.scrollIntoView();
 
 if (live === "yes") {
@@ -35,7 +42,7 @@ if (live === "yes") {
       Promise.all([
         ...figures.map((figure) => figure.ask()),
         ...(query ? [fillBest(sweep, query()), fillCost(query())] : []),
-      ]),
+      ]).then(() => query && fillSure(sweep, query(), drawSure)),
     points: (news) => curves && addPoints(curves, news),
   });
   const follow = () => {

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dashboards.pages.rendering import measure_words, parameters_words
 from dashboards.pages.sweeps.leaders import group_words
-from sweeper.answers.certainty_words import interval_words, lacking, learnt_nothing, separation_lines
+from sweeper.answers.certainty_words import (
+    interval_words,
+    lacking,
+    learnt_nothing,
+    recommendation_lines,
+    separation_lines,
+)
 from sweeper.answers.numbers import dollars
 
 _MOST_GROUPS = 200
 
 
 def best_table(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """{"columns", "rows": [{"cells", "href"}], "notes"} of the answer of `sweeper best`, all of it text.
+    """{"columns", "rows": [{"cells", "href"}], "notes", "sure"} of the answer of `sweeper best`, all of it text.
 
-    `href` leads to the winner, empty where a group has none.
+    `href` leads to the winner, empty where a group has none. It is "sure" where the answer has what is recommended.
     """
     groups = answer["groups"][:_MOST_GROUPS]
     winners = [group["winner"] for group in groups if group["winner"]]
@@ -28,7 +34,8 @@ def best_table(answer: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "columns": columns,
         "rows": [_row(group, many=many, evaluated=evaluated) for group in groups],
-        "notes": [*_notes(answer, groups), *separation_lines(groups), *_extremes(answer)],
+        "notes": [*_how_sure(groups), *_notes(answer, groups), *_extremes(answer)],
+        "sure": any("recommended" in group for group in groups),
     }
 
 
@@ -47,6 +54,13 @@ def _row(group: Mapping[str, Any], *, many: bool, evaluated: bool) -> dict[str, 
     cells += [measure_words(winner["minimum_loss"]), measure_words(winner["seconds"])]
     cells += [measure_words(winner["accuracy"])] if evaluated else []
     return {"cells": [*cells, *counts], "href": f"/trials/{winner['trial']}"}
+
+
+def _how_sure(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is recommended of each group and how sure that is, as far as it is known."""
+    guessed = [group for group in groups if group["winner"] and group["winner"]["repeats"] == 1]
+    why = dict.fromkeys(words for group in guessed if (words := group.get("not_recommended")))
+    return [*recommendation_lines(groups), *separation_lines(groups), *(f"A winner is a guess: {one}." for one in why)]
 
 
 def _notes(answer: Mapping[str, Any], groups: list[Mapping[str, Any]]) -> list[str]:

@@ -36,7 +36,7 @@ def leaders_of(store: Store, sweep: SweepRecord) -> list[Leader] | None:
     rate = sweep.spec.rate
     if sweep.over == DOLLARS and rate is None:
         return []
-    repeats = sweep.spec.repeats
+    repeats = sweep.spec.repeats_with(seeds=store.trials.have_seeds(sweep.id))
     if sweep.group_by == (WORKERS,) and not gives_seeds(repeats):
         found: list[Candidate] = store.views.leaders(sweep.id, stored_axis(sweep.over), sweep.threshold)
         if sweep.over == DOLLARS and rate is not None:

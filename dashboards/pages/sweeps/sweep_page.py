@@ -58,8 +58,10 @@ def routes(store: Store, tables: Tables) -> APIRouter:
         )
 
     @routes.get("/sweeps/{reference}/best.json")
-    def best(reference: str, view: Looked) -> Response:
-        return JsonAnswer(best_table(tables.best(store.sweeps.find(reference), view)))
+    def best(reference: str, view: Looked, sure: bool = False) -> Response:
+        """With `sure` it says what is recommended, too, which may take seconds."""
+        find = tables.recommended if sure else tables.best
+        return JsonAnswer(best_table(find(store.sweeps.find(reference), view)))
 
     @routes.get("/sweeps/{reference}/cost.json")
     def cost(reference: str, view: Looked) -> Response:

@@ -23,6 +23,7 @@ from dashboards.figures.drawing.figure_file import render
 from dashboards.figures.tables import TrialTable, trial_table
 from dashboards.plot import plot, plot_command
 from dashboards.responses.json_answers import to_json
+from sweeper.answers.best import best_answer
 from sweeper.errors import FigureError
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import summarize
@@ -37,7 +38,7 @@ SHARED = {"drawing", "plotly", "tables", "words"}
 @pytest.fixture
 def sweep(store: Store) -> SweepRecord:
     """Complete and diverged trials, with evaluations and phases, and one that is still waiting."""
-    sweep_id = submit(store, {"batch_size": [16, 64], "learning_rate": [0.1, 0.5], "workers": [1, 2]})
+    sweep_id = submit(store, {"batch_size": [16, 64], "learning_rate": [0.1, 0.2, 0.3, 0.5], "workers": [1, 2]})
     for trial in store.trials.of(sweep_id)[:-1]:
         diverges = trial.workers == 1 and trial.parameters["learning_rate"] == 0.5
         points, attempt = diverging() if diverges else curve(4.0 / trial.workers, 1.5), store.attempts.claim(trial.id)
@@ -54,7 +55,8 @@ def sweep(store: Store) -> SweepRecord:
 def source(store: Store, sweep: SweepRecord) -> Source:
     """All that a figure may ask for; two sweeps for those that compare."""
     before = run(store, {"learning_rate": [0.1], "workers": [1]}, lambda _: curve(2.0, 1.0), name="before")
-    return Source(store, trial_table(store, sweep), trial_table(store, before))
+    answers = best_answer(store, sweep.id, recommend=True)["groups"]
+    return Source(store, trial_table(store, sweep), trial_table(store, before), answers=lambda _: answers)
 
 
 every_figure = pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
@@ -172,10 +174,10 @@ def test_a_new_figure_is_on_the_page_and_has_its_downloads(store: Store, sweep: 
     page = client.get(f"/sweeps/{sweep.id}").text
     assert all(words in page for words in (Counted.title, Counted.description, 'id="counted"'))
     where = f"/sweeps/{sweep.id}/figures/counted"
-    assert client.get(f"{where}.json").json()["panels"][0]["title"] == "8 trials"
-    assert client.get(f"{where}.csv").text == "trials\n8\n"
-    assert client.get(f"{where}.rows").json() == {"columns": ["trials"], "rows": [["8"]], "more": 0}
-    assert "8 trials" in client.get(f"{where}.svg").text
+    assert client.get(f"{where}.json").json()["panels"][0]["title"] == "16 trials"
+    assert client.get(f"{where}.csv").text == "trials\n16\n"
+    assert client.get(f"{where}.rows").json() == {"columns": ["trials"], "rows": [["16"]], "more": 0}
+    assert "16 trials" in client.get(f"{where}.svg").text
     assert client.get(f"{where}.png").content.startswith(b"\x89PNG")
 
 
@@ -199,7 +201,7 @@ def test_a_new_figure_is_a_command(url: str, tmp_path: Path) -> None:
     path = tmp_path / "counted.svg"
     told = runner.invoke(command, ["counted", "sweep", "--store", url, "-o", str(path)])
     assert (told.exit_code, told.output) == (0, f"{path}\n")
-    assert "8 trials" in path.read_text()
+    assert "16 trials" in path.read_text()
     failed = runner.invoke(command, ["failing", "sweep", "--store", url])
     assert isinstance(failed.exception, FigureError)
 
@@ -207,4 +209,4 @@ def test_a_new_figure_is_a_command(url: str, tmp_path: Path) -> None:
 def test_figures_of_two_sweeps_have_no_address_with_one(store: Store, sweep: SweepRecord) -> None:
     answer = client_of(store).get(f"/sweeps/{sweep.id}/figures/comparison.json")
     assert answer.status_code == 422
-    assert "kind: Input should be 'heatmap', 'curves'" in answer.json()["error"]["message"]
+    assert "kind: Input should be 'heatmap', 'candidates', 'curves'" in answer.json()["error"]["message"]

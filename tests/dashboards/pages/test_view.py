@@ -13,8 +13,9 @@ from dashboards.pages.view import View, view_of
 from dashboards.responses.paging import Paging
 from sweeper.answers.best import best_answer
 from sweeper.answers.numbers import duration
-from sweeper.store import Store
-from tests.dashboards.sweeps import curve, run
+from sweeper.plan import with_seed
+from sweeper.store import Store, SweepRecord
+from tests.dashboards.sweeps import curve, end, run
 
 FINITE = st.none() | st.floats(allow_nan=False, allow_infinity=False)
 IDS = st.lists(st.text("0123456789abcdef-", min_size=1, max_size=12), max_size=5, unique=True).map(tuple)
@@ -81,7 +82,17 @@ def test_leaders_are_those_of_best_in_every_kind_of_sweep(store: Store) -> None:
     space = {"batch_size": [16, 32], "learning_rate": [0.1, 0.5], "workers": [1, 2]}
     for more in ({}, {"repeats": 2}, {"group_by": ["batch_size"]}, {"over": "images"}, {"threshold": 0.1}):
         sweep = run(store, space, lambda t: curve(3.0 / t.workers + t.parameters["learning_rate"], 1.0), **more)
-        winners = [group["winner"] for group in best_answer(store, sweep.id)["groups"] if group["winner"]]
-        found = leaders_of(store, sweep)
-        assert found is not None
-        assert [(one.trial, one.area) for one in found] == [(one["trial"], one["area"]) for one in winners]
+        assert_leaders_are_those_of_best(store, sweep)
+    sweep = run(store, space, lambda t: curve(3.0 / t.workers + t.parameters["learning_rate"], 1.0))
+    first = min(store.trials.of(sweep.id), key=lambda t: t.area("seconds") or 0.0)
+    store.sweeps.extend(sweep.id, [with_seed(first.planned, 1)])
+    end(store, store.trials.of(sweep.id)[-1], curve(9.0, 1.0))
+    assert first.id not in assert_leaders_are_those_of_best(store, sweep), "its further seed was worse"
+
+
+def assert_leaders_are_those_of_best(store: Store, sweep: SweepRecord) -> list[str]:
+    winners = [group["winner"] for group in best_answer(store, sweep.id)["groups"] if group["winner"]]
+    found = leaders_of(store, sweep)
+    assert found is not None
+    assert [(one.trial, one.area) for one in found] == [(one["trial"], one["area"]) for one in winners]
+    return [one.trial for one in found]

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from sweeper.answers.certainty_words import learnt_nothing, losses_words, recommendation_lines
+from sweeper.answers.certainty_words import (
+    learnt_nothing,
+    losses_words,
+    recommendation_lines,
+    seeds_lines,
+    separation_lines,
+)
 
 
 def test_those_that_learnt_nothing_are_counted_where_the_service_says_so() -> None:
@@ -25,18 +31,24 @@ def test_the_trials_that_a_group_without_a_winner_has_lost() -> None:
     assert words(1, 3) == "1 of 4 trials failed, 3 were cancelled"
 
 
+def named(batch_size: int, learning_rate: float = 0.1) -> dict[str, Any]:
+    """A setting that is not ruled out, as `sweeper.answers.recommendation` has it."""
+    return {"parameters": {"workers": 2, "batch_size": batch_size, "learning_rate": learning_rate, "momentum": 0.9}}
+
+
 RECOMMENDED = {
-    "parameters": {"workers": 2, "batch_size": 64},
+    **named(64),
     "qualifies": 0.999,
     "probability": 0.61,
     "expected_regret": 0.0064,
     "level": 0.95,
-    "not_ruled_out": [{}, {}, {}, {}],
+    "not_ruled_out": [named(64), named(32), named(128), named(64, 0.2)],
     "more_seeds": 2,
     "small_regret": 0.005,
     "winner_expected_regret": 0.042,
 }
-WINNER = {"parameters": {"workers": 2, "batch_size": 64, "seed": 3}}
+WINNER = {"parameters": {**named(64)["parameters"], "seed": 3}}
+OTHERS = "batch_size 32, learning_rate 0.1; batch_size 128, learning_rate 0.1; batch_size 64, learning_rate 0.2"
 
 
 def sentence(*, key: dict[str, Any] | None = None, winner: dict[str, Any] = WINNER, **changed: Any) -> str:
@@ -48,25 +60,34 @@ def sentence(*, key: dict[str, Any] | None = None, winner: dict[str, Any] = WINN
 def test_a_recommendation_is_told_in_plain_sentences() -> None:
     assert sentence() == (
         "workers 2: take the winner. The chance that it is the best is 61 %, and its area is expected to be 0.6 % "
-        "above the best. 3 other settings cannot be ruled out; "
-        "2 more seeds of each would bring the 0.6 % down to 0.5 %."
+        f"above the best. 3 other settings cannot be ruled out: {OTHERS}. "
+        "2 more seeds of each of the 4 would bring the 0.6 % down to 0.5 %."
     )
     assert sentence(key={}).startswith("take the winner. ")
-    other = sentence(winner={"parameters": {"workers": 2, "batch_size": 32}})
+    other = sentence(winner=named(32))
     assert other.startswith(
-        "workers 2: take batch_size 64 instead of the winner: its area is expected to be 0.6 % above the best, the "
-        "winner's 4.2 %. The chance that it is the best is 61 %. 3 other settings cannot be ruled out; "
+        "workers 2: take batch_size 64, learning_rate 0.1, momentum 0.9 instead of the winner: its area is expected to "
+        "be 0.6 % above the best, the winner's 4.2 %. The chance that it is the best is 61 %. 3 other settings cannot "
+        "be ruled out: "
     )
 
 
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"more_seeds": 1}, "; 1 more seed of each would bring the 0.6 % down to 0.5 %."),
-        ({"more_seeds": 0}, ". 3 other settings cannot be ruled out."),
-        ({"more_seeds": None}, "; even ten more seeds of each would not bring the 0.6 % down to 0.5 %."),
-        ({"not_ruled_out": [{}, {}], "more_seeds": 0}, ". 1 other setting cannot be ruled out."),
-        ({"not_ruled_out": [{}]}, ". No other setting is likely to be better."),
+        ({"more_seeds": 1}, ". 1 more seed of each of the 4 would bring the 0.6 % down to 0.5 %."),
+        ({"more_seeds": 0}, f". 3 other settings cannot be ruled out: {OTHERS}."),
+        ({"more_seeds": None}, ". Even ten more seeds of each of the 4 would not bring the 0.6 % down to 0.5 %."),
+        (
+            {"not_ruled_out": [named(64), named(32)], "more_seeds": 0},
+            ". 1 other setting cannot be ruled out: batch_size 32, learning_rate 0.1.",
+        ),
+        (
+            {"not_ruled_out": [named(64), named(32)], "more_seeds": 3},
+            ". 3 more seeds of both would bring the 0.6 % down to 0.5 %.",
+        ),
+        ({"not_ruled_out": [named(2**n) for n in range(4, 11)]}, "batch_size 256, learning_rate 0.1; and 2 more. "),
+        ({"not_ruled_out": [named(64)]}, ". No other setting is likely to be better."),
         ({"qualifies": 0.71}, "above the best; 71 % of its runs come to the threshold. "),
         ({"expected_regret": 0.0004}, " its area is expected to be less than 0.1 % above the best. "),
         ({"probability": 0.996}, " is more than 99 %, "),
@@ -81,3 +102,42 @@ def test_nothing_is_said_where_nothing_is_recommended() -> None:
     assert not [
         *recommendation_lines([{"group": {}, "winner": WINNER}, {"group": {}, "winner": None, "recommended": None}])
     ]
+
+
+def seeds_line(*groups: dict[str, Any]) -> list[str]:
+    told = [{"group": {}, "recommended": RECOMMENDED | changed} for changed in groups]
+    return [*seeds_lines({"sweep": "abc", "groups": [*told, {"group": {}, "recommended": None}]}, " --over images")]
+
+
+def test_a_command_trains_the_seeds_that_the_sentences_speak_of() -> None:
+    (line,) = seeds_line({}, {"more_seeds": 5, "not_ruled_out": [named(64), named(32)]})
+    assert line == (
+        "To train more seeds of these settings alone (18 trials): `sweeper extend abc --seeds 5 --over images`"
+    )
+    (unknown,) = seeds_line({"more_seeds": None})
+    assert "(8 trials): `sweeper extend abc --seeds 2 --over images`" in unknown
+    assert not seeds_line({"more_seeds": 0}, {"not_ruled_out": [named(64)]})
+    assert not seeds_line()
+
+
+def beside(*, separated: bool, recommended: dict[str, Any] | None, runner_up: int = 32) -> list[str]:
+    comparison = {"adjusted_p_value": 0.2, "level": 0.95, "compared": 3}
+    group = {"group": {"workers": 2}, "winner": WINNER, "runner_up": named(runner_up), "comparison": comparison}
+    told = {"separated": separated, "undecided": 2, "not_compared": 0, "recommended": recommended}
+    return [*separation_lines([group | told])]
+
+
+def test_seeds_alone_never_contradict_the_recommendation() -> None:
+    sure = RECOMMENDED | {"not_ruled_out": [named(64)], "probability": 0.999}
+    other = "(batch_size 32, learning_rate 0.1, momentum 0.9)"
+    assert beside(separated=False, recommended=sure) == [
+        f"workers 2: this follows from all settings together. The seeds of the winner and the runner-up {other} are "
+        "too few to say it by themselves: p 0.2."
+    ]
+    assert beside(separated=True, recommended=sure) == [
+        f"workers 2: the seeds of the winner and the runner-up {other} say the same by themselves: p 0.2."
+    ]
+    assert not beside(separated=False, recommended=RECOMMENDED), "neither is sure, and one of them has said so"
+    assert not beside(separated=True, recommended=sure | named(32)), "another setting than the winner is recommended"
+    (alone,) = beside(separated=False, recommended=None)
+    assert alone.startswith(f"workers 2: not told apart from the runner-up {other} at 95 %: p 0.2, corrected for 3 ")

@@ -9,10 +9,10 @@ import pytest
 
 from sweeper.answers.cost import candidate_over
 from sweeper.answers.standings import Standings
-from sweeper.plan import plan
+from sweeper.plan import plan, with_seed
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import CurveSummary
-from sweeper.ranking.settings import rank_groups
+from sweeper.ranking.settings import rank_groups, repeats_of
 from sweeper.spec import parse_spec
 from sweeper.store import Store, SweepRecord
 
@@ -28,7 +28,8 @@ SPECS: dict[str, dict[str, Any]] = {
 def check(standings: Standings, store: Store, sweep: SweepRecord) -> None:
     trials = store.trials.of(sweep.id)
     candidates = [candidate_over(trial, sweep.over, sweep.spec.rate) for trial in trials]
-    groups = rank_groups(candidates, sweep.threshold, sweep.group_by, sweep.spec.repeats)
+    repeats = repeats_of(sweep.spec, (one.parameters for one in candidates))
+    groups = rank_groups(candidates, sweep.threshold, sweep.group_by, repeats)
     found = standings.groups()
     assert [(one.key, one.qualified, one.competitors, one.best_minimum_loss) for one in found] == [
         (one.key, len(one.ranking), one.competitors, one.best_minimum_loss) for one in groups
@@ -85,3 +86,19 @@ def test_results_that_are_replaced_are_not_counted_twice(store: Store) -> None:
     standings.note(store.trials.find(ids[0]))
     check(standings, store, sweep)
     assert standings.leads(ids[1])
+
+
+def test_further_seeds_count_with_their_settings(store: Store) -> None:
+    spec = parse_spec({"name": "mine", "space": {"learning_rate": [0.1, 0.2]}, "objective": {"over": "steps"}})
+    sweep = store.sweeps.find(store.sweeps.add(spec, plan(spec)))
+    best, other = store.trials.of(sweep.id)
+    store.sweeps.extend(sweep.id, [with_seed(best.planned, 1)])
+    further = store.trials.of(sweep.id)[-1]
+    standings = Standings(store, sweep)
+    for trial, area in ((best, 1.0), (other, 2.0), (further, 4.0)):
+        store.attempts.claim(trial.id)
+        summary = CurveSummary(3, True, area, area, 10.0, 30, 3, area, area, area)
+        store.attempts.finish(trial.id, 1, TrialState.COMPLETED, summary)
+        standings.note(store.trials.find(trial.id))
+        check(standings, store, sweep)
+    assert standings.leads(other.id)

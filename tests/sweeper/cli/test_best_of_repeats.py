@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sweeper.plan import plan
+from sweeper.plan import plan, with_seed
 from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import parse_spec
@@ -38,11 +38,16 @@ def submit(store: Store, written: Mapping[str, Any], areas: Mapping[tuple[int, f
         found = areas.get((trial.workers, trial.parameters["learning_rate"]), ())
         seed = trial.parameters.get("seed", 0)
         if seed < len(found):
-            points = curve(found[seed])
-            attempt = store.attempts.claim(trial.id) or 0
-            store.attempts.add_points(trial.id, attempt, points)
-            store.attempts.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points))
+            finish(store, trial.id, found[seed])
     return sweep_id
+
+
+def finish(store: Store, trial_id: str, area: float) -> None:
+    """Complete a trial with this area over seconds."""
+    points = curve(area)
+    attempt = store.attempts.claim(trial_id) or 0
+    store.attempts.add_points(trial_id, attempt, points)
+    store.attempts.finish(trial_id, attempt, TrialState.COMPLETED, summarize(points))
 
 
 AREAS = {
@@ -78,7 +83,7 @@ def test_best_has_means_intervals_and_who_can_be_told_apart(run: Any, store: Sto
 
 @pytest.mark.usefixtures("store")
 def test_best_says_in_words_how_sure_it_is(run: Any, store: Store) -> None:
-    submit(store, REPEATED, AREAS)
+    sweep_id = submit(store, REPEATED, AREAS)
     lines = run("best", "repeated")[1].splitlines()
     assert lines[1] == "Qualified are the trials whose minimum loss is at most the threshold 1.8 with all seeds."
     assert lines[2].split() == [
@@ -87,17 +92,54 @@ def test_best_says_in_words_how_sure_it_is(run: Any, store: Store) -> None:
     ]
     assert lines[3].split()[-1] == "2/3"
     assert lines[3].split()[7] == "3"
+    assert lines[5].startswith("workers 1: take the winner. The chance that it is the best is ")
+    assert lines[6].startswith("workers 2: take the winner. The chance that it is the best is ")
+    assert "1 other setting cannot be ruled out: batch_size 128, learning_rate 0.2. 5 more seeds of both" in lines[6]
     assert lines[7].startswith(
-        "workers 1: told apart from the runner-up (batch_size 128, learning_rate 0.1) at 95 %: p 0.0"
+        "workers 1: the seeds of the winner and the runner-up (batch_size 128, learning_rate 0.1) say the same by "
+        "themselves: p 0.0"
     )
-    assert lines[8].startswith("workers 2: not told apart from the runner-up (batch_size 128, learning_rate 0.2)")
-    assert lines[8].endswith("corrected for 2 compared")
+    assert lines[8] == (
+        "To train more seeds of these settings alone (10 trials): "
+        f"`sweeper extend {sweep_id} --seeds 5 --store {store.name}`"
+    )
+    asked = ("--by", "workers", "--threshold", "1.9")
+    assert f"--seeds 5 {' '.join(asked)} --store {store.name}`" in run("best", "repeated", *asked)[1]
+
+
+def test_seeds_alone_speak_where_nothing_is_recommended(run: Any, store: Store) -> None:
+    areas = {(1, 0.1): [10.0, 10.4], (1, 0.2): [9.0, 9.35], (2, 0.1): [6.0, 7.0], (2, 0.2): [6.1, 6.9]}
+    submit(store, {**REPEATED, "repeats": 2}, areas)
+    out = run("best", "repeated")[1]
+    assert "workers 1: told apart from the runner-up (batch_size 128, learning_rate 0.1) at 95 %: p 0.0" in out
+    assert "workers 2: not told apart from the runner-up (batch_size 128, learning_rate 0.2) at 95 %: p " in out
+
+
+def test_seeds_that_were_added_to_some_settings_are_their_repeats(run: Any, store: Store) -> None:
+    areas = {(1, 0.1): [10.0], (1, 0.2): [9.0], (1, 0.3): [9.1], (2, 0.1): [6.0], (2, 0.2): [6.1], (2, 0.3): [30.0]}
+    sweep_id = submit(store, {**REPEATED, "repeats": 1}, areas)
+    first = next(t for t in store.trials.of(sweep_id) if (t.workers, t.parameters["learning_rate"]) == (1, 0.2))
+    assert store.sweeps.extend(sweep_id, [with_seed(first.planned, 1), with_seed(first.planned, 2)]) == 2
+    for trial in store.trials.of(sweep_id):
+        if seed := trial.parameters.get("seed"):
+            finish(store, trial.id, 9.0 + 0.3 * seed)
+    one, _ = json.loads(run("best", "repeated", "--json")[1])["groups"]
+    assert (one["trials"], one["settings"]) == (5, 3)
+    assert one["winner"]["parameters"]["learning_rate"] == 0.3
+    second = one["runner_up"]
+    assert second["parameters"] == {"workers": 1, "batch_size": 128, "learning_rate": 0.2}
+    assert (second["seeds"], second["trial"]) == ([0, 1, 2], first.id)
+    assert second["area"] == pytest.approx(9.3)
+    assert "with all seeds" in run("best", "repeated")[1]
 
 
 def test_of_one_seed_each_a_winner_is_called_a_guess(run: Any, store: Store) -> None:
     submit(store, {**REPEATED, "repeats": 1}, {(1, 0.1): [3.0], (1, 0.2): [4.0]})
     out = run("best", "repeated")[1]
-    assert "With one seed each a winner is a guess." in out
+    assert (
+        "With one seed each a winner is a guess: fewer than 6 complete trials of a group are too few to tell chance "
+        "from merit." in out
+    )
     assert "interval" not in out
     (group, _) = json.loads(run("best", "repeated", "--json")[1])["groups"]
     assert (group["winner"]["area_interval"], group["separated"], group["winner"]["repeats"]) == (None, None, 1)

@@ -132,6 +132,40 @@ def test_extend_adds_only_new_cells(spec: Path, tmp_path: Path) -> None:
     assert "no such sweep" in err
 
 
+CLOSE = """
+name: close
+trial: {model: mlp, data: digits, images: 1000, batch_size: 32, points: 20, device: cpu}
+space:
+  learning_rate: [0.1, 0.13, 0.16, 0.2, 0.23, 0.26, 0.3]
+  workers: [1]
+objective: {over: images}
+"""
+
+
+def test_extend_trains_more_seeds_of_what_cannot_be_ruled_out(spec: Path, tmp_path: Path) -> None:
+    spec.write_text(CLOSE)
+    sweeper("run", str(spec), "--executor", "local")
+    asked = ["close", "--threshold", "0.45"]
+    words = sweeper("best", *asked)[0]
+    found = re.search(r"alone \((\d+) trials\): `sweeper (extend \w+ --seeds \d+ --threshold 0.45)`", words)
+    assert found, words
+    (before,) = json.loads(sweeper("best", *asked, "--json")[0])["groups"]
+    chosen = {one["parameters"]["learning_rate"] for one in before["recommended"]["not_ruled_out"]}
+    out, err = sweeper(*found[2].split(), "--executor", "local", "--json")
+    assert f"{found[1]} new trials, further seeds of settings that cannot be ruled out" in err
+    states = rows(tmp_path, "SELECT state, json_extract(parameters, '$.learning_rate') FROM trial ORDER BY position")
+    assert len(states) == 7 + int(found[1])
+    assert {state for state, _ in states} == {"completed"}
+    assert {rate for _, rate in states[7:]} == chosen
+    answer = json.loads(out)
+    (after,) = answer["groups"]
+    assert (answer["threshold"], after["settings"], after["trials"]) == (0.45, 7, len(states))
+    _, err = sweeper("extend", "close", "--seeds", "2", "--set", "repeats=2", code=2)
+    assert "leave SPEC and --set, or --seeds" in err
+    _, err = sweeper("extend", "close", "--threshold", "2", code=2)
+    assert "go with --seeds only" in err
+
+
 def test_rerun_tries_exactly_what_failed(spec: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(OWN)
     model = ["--set", "trial.model=mine:Network"]

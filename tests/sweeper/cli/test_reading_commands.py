@@ -288,11 +288,13 @@ def test_best_has_the_fixed_shape(run: Any, small: list[str]) -> None:
     }
     # Of one seed each nobody can tell, nor recommend anything of four trials.
     more = {"settings": 4, "separated": None, "comparison": None, "not_compared": 0, "recommended": None}
+    few = "fewer than 6 complete trials of a group are too few to tell chance from merit"
     second = answer["groups"][0].pop("runner_up")
     assert second["trial"] == small[1]
     assert answer["groups"] == [
         {
             **more,
+            "not_recommended": few,
             "qualified_settings": 2,
             "undecided": 1,
             "group": {"workers": 1},
@@ -321,6 +323,7 @@ def test_best_has_the_fixed_shape(run: Any, small: list[str]) -> None:
         },
         {
             **more,
+            "not_recommended": None,
             "qualified_settings": 0,
             "undecided": 0,
             "runner_up": None,

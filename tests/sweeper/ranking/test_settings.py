@@ -13,7 +13,7 @@ from sweeper.guides.samplers import first_points
 from sweeper.plan import plan, with_seed
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate
-from sweeper.ranking.settings import competitors, rank_groups
+from sweeper.ranking.settings import competitors, rank_groups, repeats_of
 from sweeper.spec import StoredSpec, parse_spec
 from sweeper.spec.repeats import Race, gives_seeds
 
@@ -111,6 +111,20 @@ def test_the_spec_says_whether_seeds_are_repeats() -> None:
         assert all(("seed" in one.parameters) == given for one in plan(spec, first_points))
     assert StoredSpec(None).repeats == 1
     assert StoredSpec({}).repeats == 1
+
+
+def test_seeds_of_trials_are_repeats_unless_they_are_swept_or_imported() -> None:
+    space: dict[str, Any] = {"batch_size": [8], "workers": [1]}
+    for written, several in (
+        ({"space": space}, 2),
+        ({"space": space, "repeats": 3}, 3),
+        ({"space": {**space, "seed": [1, 2]}}, 1),
+        ({"space": {"points": [{"seed": 1, "workers": 1}]}}, 1),
+    ):
+        stored = StoredSpec(parse_spec({"name": "x", **written}).model_dump(mode="json"))
+        assert repeats_of(stored, [{"workers": 1}, {"workers": 1, "seed": 4}]) == several
+        assert repeats_of(stored, [{"workers": 1}]) == stored.repeats
+    assert repeats_of(StoredSpec(None), [{"seed": 4}]) == 1
 
 
 def test_a_further_seed_is_what_a_plan_of_more_repeats_has() -> None:

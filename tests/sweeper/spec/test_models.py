@@ -91,6 +91,16 @@ def test_a_swept_batch_size_replaces_the_other_way_of_giving_it() -> None:
     [
         ({"nam": 1}, "nam: unknown key; did you mean name?"),
         ({"repeat": 2}, "repeat: unknown key; did you mean repeats?"),
+        ({"threshold": 1.8}, "threshold: unknown key; did you mean objective.threshold?"),
+        ({"lerning_rate": 0.1}, "lerning_rate: unknown key; did you mean trial.learning_rate?"),
+        ({"objective": {"repeats": 3}}, "objective.repeats: unknown key; did you mean repeats at the top?"),
+        ({"trial": {"threshold": 1.8}}, "trial.threshold: unknown key; did you mean objective.threshold?"),
+        ({"method": "tpe"}, "method: unknown key; did you mean search.method, prune.method or repeats.method?"),
+        (
+            {"low": 2},
+            "low: unknown key; known are name, trial, space, objective, search, prune, reuse, repeats, retries, "
+            "resources, limits",
+        ),
         (
             {"my key": 2},
             "my key: unknown key; known are name, trial, space, objective, search, prune, reuse, repeats, retries, "

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from dataclasses import replace
+
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
+from dashboards.figures import FIGURES
 from dashboards.figures.drawing import style
 from dashboards.figures.drawing.figure_file import render
 from dashboards.figures.heatmap.drawing import draw_heatmap
@@ -16,6 +21,7 @@ from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
 from sweeper.spec import parse_spec
 from sweeper.store import Store, SweepRecord
+from tests.dashboards.figures.candidates.close import close, source_of
 from tests.dashboards.figures.reading import texts
 from tests.dashboards.sweeps import curve, diverging, end, run
 
@@ -114,3 +120,36 @@ def test_a_long_name_leaves_the_panels_their_room(store: Store) -> None:
         render(figure, "png")
         heights.append(figure.axes[0].get_window_extent().height)
     assert heights[1] == pytest.approx(heights[0], rel=0.2)
+
+
+def test_settings_that_may_be_the_best_have_a_dashed_outline(store: Store) -> None:
+    source = source_of(store, close(store))
+    figure = FIGURES["heatmap"]
+    table = figure.table(source)
+    told = [one["recommended"] for one in source.answers(True) if one["recommended"]]
+    expected = [{tuple(each["parameters"].values())[1:3] for each in one["not_ruled_out"]} for one in told]
+    assert all(len(one) > 1 for one in expected)
+    sizes, rates = [32, 64, 128], [0.05, 0.1, 0.2, 0.4]
+    drawn = figure.draw(table)
+    for axes, cells in zip(drawn.axes[:2], expected, strict=True):
+        dashed = [p for p in axes.patches if isinstance(p, Rectangle) and p.get_linestyle() not in ("solid", "-")]
+        places = {(round(patch.get_x() + 0.5), round(patch.get_y() + 0.5)) for patch in dashed}
+        assert {(sizes[row], rates[column]) for column, row in places} == cells
+    assert "may be the best: not ruled out at 95 %" in texts(drawn)
+    plot = figure.plotly(source)
+    assert plot["note"].startswith("Dashed: may be the best")
+    dots = [shape for shape in plot["panels"][0]["layout"]["shapes"] if shape["line"].get("dash")]
+    assert len(dots) == len(expected[0])
+    assert "not ruled out as the best" in str(plot["panels"][0]["data"][0]["hovertext"])
+    lines = list(csv.DictReader(io.StringIO(figure.csv(table))))
+    assert sum(line["not_ruled_out"] == "true" for line in lines) == sum(map(len, expected))
+
+
+def test_without_what_is_recommended_no_cell_is_dashed(store: Store) -> None:
+    source = replace(source_of(store, close(store)), answers=lambda _: [{"group": {}}])
+    plot = FIGURES["heatmap"].plotly(source)
+    assert not [shape for panel in plot["panels"] for shape in panel["layout"]["shapes"] if shape["line"].get("dash")]
+    assert "Dashed" not in plot["note"]
+    assert not any(
+        "may be the best" in text for text in texts(FIGURES["heatmap"].draw(FIGURES["heatmap"].table(source)))
+    )

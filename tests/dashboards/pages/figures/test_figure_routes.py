@@ -20,6 +20,7 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import summarize
 from sweeper.spec import parse_spec
 from sweeper.store import Store, SweepRecord
+from tests.dashboards.figures.candidates.close import close
 from tests.dashboards.figures.scaling.measuring import trained
 from tests.dashboards.pages.awkward import NAME
 from tests.dashboards.pages.conftest import application
@@ -43,7 +44,7 @@ def strict(text: str) -> Any:
     return json.loads(text, parse_constant=refuse)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "candidates"])
 def test_each_figure_comes_in_each_format(client: TestClient, sweep: SweepRecord, kind: str) -> None:
     where = f"/sweeps/{sweep.id}/figures/{kind}"
     drawn = strict(client.get(f"{where}.json").text)
@@ -57,6 +58,37 @@ def test_each_figure_comes_in_each_format(client: TestClient, sweep: SweepRecord
     assert "filename*=UTF-8''%E5%AE%9E%E9%AA%8C-1-%E6%97%A5%E6%9C%AC-x-b-" in table.headers["content-disposition"]
     rows = strict(client.get(f"{where}.rows").text)
     assert rows["columns"] == table.text.splitlines()[0].split(",")
+
+
+def test_while_trials_run_nobody_computes_what_may_be_the_best(client: TestClient, sweep: SweepRecord) -> None:
+    where = f"/sweeps/{sweep.id}"
+    told = strict(client.get(f"{where}/figures/candidates.json").text)
+    assert "trials are running" in told["problem"]
+    answer = client.get(f"{where}/figures/candidates.png")
+    assert (answer.status_code, answer.json()["error"]["remedy"]) == (404, "look again when they have ended")
+    assert not strict(client.get(f"{where}/best.json?sure=true").text)["sure"]
+
+
+def test_what_may_be_the_best_is_computed_once_and_shown_everywhere(client: TestClient, store: Store) -> None:
+    where = f"/sweeps/{close(store).id}"
+
+    def dashed() -> bool:
+        return "Dashed" in strict(client.get(f"{where}/figures/heatmap.json").text)["note"]
+
+    assert not dashed()
+    assert not strict(client.get(f"{where}/best.json").text)["sure"]
+    assert "take the winner" not in client.get(where).text
+    told = strict(client.get(f"{where}/best.json?sure=true").text)
+    assert told["sure"]
+    assert any(note.startswith("workers 1: take ") for note in told["notes"])
+    assert any(note.startswith("A winner is a guess: fewer than 6 complete trials") for note in told["notes"])
+    assert dashed()
+    assert strict(client.get(f"{where}/best.json").text) == told
+    assert 'data-sure="yes"' in client.get(where).text
+    assert len(strict(client.get(f"{where}/figures/candidates.json").text)["panels"]) == 3
+    for extension, start in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("csv", b"workers,")):
+        assert client.get(f"{where}/figures/candidates.{extension}").content.startswith(start)
+    assert not strict(client.get(f"{where}/best.json?threshold=1.3").text)["sure"], "that is another question"
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from sweeper.answers.best import best_answer
 from sweeper.answers.numbers import measure
 from sweeper.plan.trial import TrialState
 from sweeper.store import Store, SweepRecord
+from tests.dashboards.figures.candidates.close import close
 from tests.dashboards.pages.awkward import NAME
 from tests.dashboards.pages.conftest import Open
 from tests.dashboards.pages.scrolling import drawn
@@ -126,17 +127,26 @@ def test_a_cell_leads_to_its_trials_and_these_to_a_trial(look: Open, sweep: Swee
 
 def test_every_figure_is_drawn_and_has_its_downloads(look: Open, sweep: SweepRecord) -> None:
     page = look(f"/sweeps/{sweep.id}")
-    for figure in page.locator("figure.figure").all():
+    for figure in page.locator("figure.figure:not(#candidates)").all():
         expect(drawn(figure).locator(".js-plotly-plot").first).to_be_visible()
+    expect(drawn(page.locator("#candidates")).locator(".placeholder")).to_contain_text("trials are running")
     kinds = page.locator("figure.figure").evaluate_all("all => all.map(one => one.dataset.kind)")
-    shown = ["heatmap", "curves", "accuracy", "histogram", "coordinates", "phases", "operations", "scaling", "timeline"]
-    assert kinds == shown
+    shown = ["heatmap", "candidates", "curves", "accuracy", "histogram", "coordinates", "phases", "operations"]
+    assert kinds == [*shown, "scaling", "timeline"]
     assert page.evaluate("document.title") == f"{NAME} – Sweeper"
     with page.expect_download() as caught:
         page.locator("#heatmap [data-download=csv]").click()
     assert Path(caught.value.path()).read_text().startswith("workers,batch_size,learning_rate,")
     page.locator("#heatmap details summary").click()
     expect(page.locator("#heatmap details table tbody tr")).to_have_count(24)
+
+
+def test_a_page_says_what_to_take_and_marks_what_else_may_be_the_best(look: Open, store: Store) -> None:
+    page = look(f"/sweeps/{close(store).id}")
+    expect(page.locator("#best-notes")).to_contain_text("workers 2: take ")
+    expect(page.locator("#best-notes")).to_contain_text("cannot be ruled out: batch_size ")
+    expect(drawn(page.locator("#heatmap")).locator(".note")).to_contain_text("Dashed: may be the best")
+    expect(drawn(page.locator("#candidates")).locator(".js-plotly-plot").first).to_be_visible()
 
 
 def test_a_single_trial_has_a_page(look: Open, store: Store) -> None:
