@@ -24,6 +24,7 @@ from sweeper.answers.certainty_words import (
     words_of,
 )
 from sweeper.answers.numbers import dollars, measure, parameter
+from sweeper.answers.side_by_side import side_by_side_words
 from sweeper.answers.winners import winners_spec
 from sweeper.cli.printing import measures_of, print_table
 from sweeper.cli.server import Server, server_options
@@ -38,6 +39,7 @@ from sweeper.options import (
     store_option,
     threshold_option,
 )
+from sweeper.spec.axes import WORKERS
 from sweeper.spec.file import spec_text
 from sweeper.store import read_store
 from sweeper.streams import can_show
@@ -75,7 +77,7 @@ def best(
     for `sweeper run` with another budget, more seeds or evaluations.
     """
     names = names_in(by)
-    rate = dollars_per_worker_hour
+    rate, together = dollars_per_worker_hour, ""
     if server:
         choices = {"by": [*names] or None, "threshold": threshold, "over": over, "oversubscribed": oversubscribed}
         choices |= {"recommend": False} if as_spec else {}
@@ -86,7 +88,9 @@ def best(
         with closing(read_store(store_url)) as store:
             asked: dict[str, Any] = {"oversubscribed": oversubscribed, "rate": rate, "recommend": not as_spec}
             answer = best_answer(store, sweep, names, threshold, over, **asked)
-            written = store.sweeps.find(answer["sweep"]).spec.written
+            found = store.sweeps.find(answer["sweep"])
+            written = found.spec.written
+            together = side_by_side_words(store, found) if _compares_counts(answer) and not as_json else ""
     trainable = written is not None and not server and not oversubscribed and rate is None
     if as_spec:
         winners = winners_spec(written, answer)
@@ -101,6 +105,14 @@ def best(
         print_json(answer)
     else:
         print_groups(answer, question_options(by, threshold, over) if trainable else None)
+        if together:
+            click.echo(together)
+
+
+def _compares_counts(answer: Mapping[str, Any]) -> bool:
+    """Whether times of several worker counts stand side by side."""
+    counts = {group["group"].get(WORKERS) for group in answer["groups"]}
+    return len(counts) > 1 and answer["over"] in ("seconds", "dollars")
 
 
 def print_groups(answer: Mapping[str, Any], options: str | None = None) -> None:

@@ -138,4 +138,4 @@ def words_of(table: ScalingTable) -> str:
     words = [f"{kinds}. Throughput and times: median of {of}{soon}."]
     if any(row.predicted for row in table.rows):
         words.append("Hollow: predicted, not run.")
-    return " ".join([*words, oversubscribed_words(table)]).strip()
+    return " ".join(filter(None, [*words, oversubscribed_words(table), table.side_by_side]))

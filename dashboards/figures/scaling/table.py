@@ -13,6 +13,7 @@ from dashboards.figures.tables import WORKERS, TrialTable
 from dashboards.figures.tables.csv_text import csv_text
 from dashboards.figures.words.labels import group_name
 from sweeper.answers.forecast import check_counts
+from sweeper.answers.side_by_side import side_by_side_words
 from sweeper.errors import FigureError, SpecError
 from sweeper.ranking.cost import dollars_per_second
 from sweeper.store import Store
@@ -32,6 +33,7 @@ class ScalingTable:
     series: tuple[ScalingSeries, ...]
     accuracy: float | None = None
     images: int | None = None
+    side_by_side: str = ""  # that times do not compare, since trials ran beside each other, in a sentence
 
     @property
     def kind(self) -> str:
@@ -78,7 +80,9 @@ def scaling_table(
     if choices.images is not None:
         rates = {table.sweep: table.rate for table in tables}
         made = [_of_images(series, choices.images, rates[series.sweep]) for series in made]
-    return ScalingTable(trials, all(one.common for one in members), tuple(made), choices.accuracy, choices.images)
+    matched = all(one.common for one in members)
+    together = side_by_side_words(store, store.sweeps.find(trials.sweep))
+    return ScalingTable(trials, matched, tuple(made), choices.accuracy, choices.images, together)
 
 
 def _of_images(series: ScalingSeries, images: int, rate: float | None) -> ScalingSeries:
