@@ -23,7 +23,7 @@ def rows(quick: bool, batch: int, pixels: int) -> Iterator[Row]:
     """The share of layers with a pick near the fastest, beside one way for all; then the layers, the worst first."""
     machine, picks = _picks(batch, pixels, GivenMachine())
     _, at_one_rate = _picks(batch, pixels, machine)
-    rounds, every = (5, 8) if quick else (31, 1)
+    rounds, every = (4, 8) if quick else (32, 1)  # each way as often in each place
     words = {"model": MODEL, "pixels": pixels, "batch": batch, "every": every, "rounds": rounds}
     arguments = [word for name, value in words.items() for word in (f"--{name}", str(value))]
     found: dict[str, Times] = told_by_ranks(RANKS, "benchmarks.choosing", arguments, crowded=False)

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Sequence
 
 import torch
 from mpi4py import MPI
@@ -22,7 +23,8 @@ from engine.models import make_network
 def measure(model: str, pixels: int, batch: int, every: int, rounds: int) -> dict[str, dict[Way, list[float]]]:
     """Seconds of a step of every so many-th layer, forward and backward on the slowest rank, by layer and way.
 
-    Layers and ways take turns, so that what else the machine does meets all of them.
+    Layers and ways take turns, so that what else the machine does meets all of them. Each round begins with another
+    way, since the first and the last of a layer are not equally fast.
     """
     comm = MPI.COMM_WORLD
     bind(comm.rank, comm.size)
@@ -40,9 +42,9 @@ def measure(model: str, pixels: int, batch: int, every: int, rounds: int) -> dic
     found: dict[str, dict[Way, list[float]]] = {name: {way: [] for way in WAYS} for name in steps}
     for number in range(-1, rounds):
         for name, ways in steps.items():
-            for way, step in ways.items():
-                _slowest(comm, step)  # other layers have had the caches meanwhile
-                seconds = _slowest(comm, step)
+            for way in _turned(WAYS, number):
+                _slowest(comm, ways[way])  # other layers have had the caches meanwhile
+                seconds = _slowest(comm, ways[way])
                 if number >= 0:  # the first round warms up
                     found[name][way].append(seconds)
     return found
@@ -71,6 +73,11 @@ class _Step:
     def run(self) -> None:
         """Forward and backward."""
         torch.autograd.grad(self._layer(self._x), self._wanted, self._dy)
+
+
+def _turned(ways: Sequence[Way], by: int) -> list[Way]:
+    start = by % len(ways)
+    return [*ways[start:], *ways[:start]]
 
 
 def _slowest(comm: MPI.Comm, step: _Step) -> float:

@@ -19,6 +19,7 @@ from sweeper.gangs.measuring import Measured, measure
 
 ASSUMED = Machine(latency_s=5e-6, bytes_per_s=10e9, multiply_adds_per_s=50e9)
 """Round numbers for workers of one CPU core each and a fast network between them."""
+_ALONE = "one worker sends nothing"
 Source = Literal["given", "measured", "assumed"]
 
 
@@ -96,18 +97,21 @@ def _machine(layers: Mapping[str, ConvolutionShape], workers: int, given: GivenM
     unsaid = [name for name in says if says[name] is None]
     if not unsaid:
         return _Found(_made(numbers), sources)
-    if why := _why_not_measured(workers):
+    wants_links = workers > 1 and unsaid != ["multiply_adds_per_s"]
+    why = _why_not_measured(workers)
+    if not wants_links and "multiply_adds_per_s" not in unsaid:
+        why = _ALONE
+    if why:
         return _Found(_made(numbers), sources, why)
     parts = parts_of(layers, workers) if "multiply_adds_per_s" in unsaid else []
-    measured = measure(parts, workers, links=workers > 1 and unsaid != ["multiply_adds_per_s"])
+    measured = measure(parts, workers, links=wants_links)
     means = _means(measured)
     for name in set(unsaid) & means.keys():
         sources[name], numbers[name] = "measured", means[name]
     of_links = {sources["latency_s"], sources["bytes_per_s"]}
     links = measured.links if of_links == {"measured"} else {}
-    why = "one worker sends nothing" if "assumed" in of_links else ""
     machine = replace(_made(numbers), parts=measured.parts, links=links)
-    return _Found(machine, sources, why)
+    return _Found(machine, sources, _ALONE if "assumed" in of_links else "")
 
 
 def _made(numbers: Mapping[str, float]) -> Machine:

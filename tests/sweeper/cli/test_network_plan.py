@@ -116,6 +116,15 @@ def test_what_is_not_given_is_measured() -> None:
     assert (some["bytes_per_s"], some["collectives"]) == (1e9, {})
 
 
+def test_one_worker_sends_nothing_and_needs_no_measuring() -> None:
+    answer = json.loads(costs(*SMALL, "--workers", "1", "--speed", "1e9", "--json"))
+    assert answer["machine"]["why_assumed"] == "one worker sends nothing"
+    (grid,) = answer["grids"]
+    assert (grid["moving_seconds"], grid["bytes_moved"], grid["layers"]) == (0, 0, {"sample parallelism": 19})
+    for layer in answer["layers"]:
+        assert [way for way, seconds in layer["seconds"].items() if seconds is not None] == ["sample parallelism"]
+
+
 def test_an_interrupt_ends_the_measuring_ranks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(TAG, str(tmp_path))
     job = begin("costs", "vgg19", "--plan", "--workers", "1", "--batch", "16")
