@@ -19,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -34,6 +34,7 @@ from engine.models import Task, make_network
 from engine.receptive_field import Field, field_after, means_all_places, pair
 
 Shape = tuple[int, ...]
+Counted = TypeVar("Counted")
 _BATCHES = (2, 3)  # of normalisation one sample is too few; what a batch takes is linear in its size
 
 
@@ -109,10 +110,15 @@ def costs_of(model: str, sample_shape: Shape, classes: int) -> Costs:
         FactoryError: a model of the user's own cannot be found, or is not a module.
         ModelError: the network does not take samples of this shape, or fails otherwise.
     """
-    count = _costs_of_own if is_factory(model) else _costs
+    return of_network(model, sample_shape, classes, lambda network: costs_of_module(network, sample_shape))
+
+
+def of_network(model: str, sample_shape: Shape, classes: int, count: Callable[[nn.Module], Counted]) -> Counted:
+    """What `count` finds of a model, whose tensors have no values where it can do without. Errors as `costs_of`."""
+    told = _of_own if is_factory(model) else _of_built_in
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of values that the meta device does not keep, and of layers without weights
-        return count(model, sample_shape, classes)
+        return told(model, sample_shape, classes, count)
 
 
 def costs_of_module(module: nn.Module, sample_shape: Shape) -> Costs:
@@ -136,7 +142,7 @@ def costs_of_module(module: nn.Module, sample_shape: Shape) -> Costs:
     return Costs(sample_shape, tuple(map(_of_one_sample, fewer, more)), learning)
 
 
-def _costs(model: str, sample_shape: Shape, classes: int) -> Costs:
+def _of_built_in(model: str, sample_shape: Shape, classes: int, count: Callable[[nn.Module], Counted]) -> Counted:
     shape = "x".join(map(str, sample_shape))
     if not MODELS[model] and len(sample_shape) != 1:
         raise ModelError(f"--input {shape}: {model} takes plain numbers", "give how many, for example --input 2")
@@ -146,7 +152,7 @@ def _costs(model: str, sample_shape: Shape, classes: int) -> Costs:
         )
     try:
         with torch.device("meta"):
-            return costs_of_module(make_network(model, sample_shape, classes), sample_shape)
+            return count(make_network(model, sample_shape, classes))
     except (ValueError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise ModelError(
@@ -155,17 +161,17 @@ def _costs(model: str, sample_shape: Shape, classes: int) -> Costs:
         ) from None
 
 
-def _costs_of_own(model: str, sample_shape: Shape, classes: int) -> Costs:
+def _of_own(model: str, sample_shape: Shape, classes: int, count: Callable[[nn.Module], Counted]) -> Counted:
     factory = find_factory("MODEL", model)
     try:
         with torch.device("meta"):
-            return costs_of_module(_made(factory, model, sample_shape, classes).to("meta"), sample_shape)
+            return count(_made(factory, model, sample_shape, classes).to("meta"))
     except Exception as error:  # whatever the user's code raises; with values it may do
         if isinstance(error, FactoryError):
             raise
     module = _made(factory, model, sample_shape, classes)
     try:
-        return costs_of_module(module.cpu(), sample_shape)
+        return count(module.cpu())
     except ModelError:
         raise
     except Exception as error:

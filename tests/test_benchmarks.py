@@ -23,6 +23,7 @@ ROW = {"name", "value", "unit", "baseline", "baseline_value", "ratio", "n", "spr
     [
         "big_sweeps",
         "busy",
+        "channel_choice",
         "channel_parallel",
         "cuda_ext",
         "engine",

@@ -14,7 +14,8 @@ from engine.channel_parallel.algorithms import (
     bytes_moved,
     ways_of,
 )
-from engine.channel_parallel.choice import Estimate, LayerChoice, Machine, NetworkPlan, plan_of, plans_of
+from engine.channel_parallel.choice import Estimate, LayerChoice, NetworkPlan, plan_of, plans_of
+from engine.channel_parallel.machine import Machine
 
 if TYPE_CHECKING:
     from engine.channel_parallel.convolution import ChannelParallelConv2d

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Literal
@@ -28,6 +29,7 @@ class Ways:
     filters: int
 
 
+@functools.cache
 def ways_of(algorithm: Algorithm, ranks: int, filters: int | None = None) -> Ways:
     """How an algorithm cuts weights among `ranks` ranks that share samples.
 
@@ -60,7 +62,11 @@ def divisors(number: int) -> list[int]:
 
 @dataclass(frozen=True)
 class ConvolutionShape:
-    """A convolution of a batch. Sizes are height and width in pixels; an input with other padding counts as padded."""
+    """A convolution of a batch. Sizes are height and width in pixels; an input with other padding counts as padded.
+
+    `padding` are the zeros above and below, and left and right. A fully connected layer, marked as `is_product`, is a
+    convolution over one pixel.
+    """
 
     samples: int
     channels: int
@@ -69,6 +75,10 @@ class ConvolutionShape:
     input_size: tuple[int, int]
     output_size: tuple[int, int]
     has_bias: bool = False
+    stride: tuple[int, int] = (1, 1)
+    padding: tuple[int, int] = (0, 0)
+    dilation: tuple[int, int] = (1, 1)
+    is_product: bool = False
 
     @property
     def inputs(self) -> int:

@@ -1,35 +1,33 @@
 """Which algorithm suits which layer: a model of what each layer of a step costs on a grid; without torch and MPI.
 
-The time of a layer is that of the multiply-adds of the busiest rank, at the machine's rate, plus its collectives. Those
-take alpha log2(p) + beta b among p ranks, for latency alpha, seconds a byte beta, and the bytes b that a rank moves; an
-all-reduce has twice the latency (Thakur, Rabenseifner and Gropp, Optimization of collective communication operations in
-MPICH, 2005). Nothing is taken to overlap, and layers between convolutions cost nothing.
+The time of a layer is that of what the busiest rank computes, plus its collectives. Where nothing was measured, the
+first is the multiply-adds at the machine's rate. Collectives take alpha log2(p) + beta b among p ranks, for latency
+alpha, seconds a byte beta, and the bytes b that a rank moves; an all-reduce has twice the latency (Thakur, Rabenseifner
+and Gropp, Optimization of collective communication operations in MPICH, 2005). Nothing is taken to overlap, and layers
+between convolutions cost nothing.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from engine.channel_parallel.algorithms import (
     ALGORITHMS,
     Algorithm,
     ConvolutionShape,
+    Transfer,
     Ways,
     bytes_moved,
     divisors,
     ways_of,
 )
+from engine.channel_parallel.machine import Collective, Machine, Part
 
-
-@dataclass(frozen=True)
-class Machine:
-    """What a rank can do: seconds until a message arrives, bytes it sends a second, multiply-adds a second."""
-
-    latency_s: float
-    bytes_per_s: float
-    multiply_adds_per_s: float
+Way = Literal["sample parallelism", "stationary-x", "stationary-y", "stationary-w"]
+"""How a layer is shared by all workers: by samples alone, or by channels too."""
+WAYS: tuple[Way, ...] = ("sample parallelism", *ALGORITHMS)
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,17 @@ class NetworkPlan:
     @property
     def seconds(self) -> float:
         """Of a step, in the layers that were chosen for."""
-        return sum(layer.estimate.seconds for layer in self.layers)
+        return self.computing_s + self.moving_s
+
+    @property
+    def computing_s(self) -> float:
+        """What of the step is computing."""
+        return sum(layer.estimate.computing_s for layer in self.layers)
+
+    @property
+    def moving_s(self) -> float:
+        """What of the step is moving bytes."""
+        return sum(layer.estimate.moving_s for layer in self.layers)
 
     @property
     def bytes_moved(self) -> int:
@@ -84,6 +92,24 @@ class NetworkPlan:
         """By layer, as `split_network` takes them."""
         return {layer.name: layer.algorithm for layer in self.layers}
 
+    @property
+    def ways(self) -> dict[str, Way]:
+        """By layer; where channels are not cut, every algorithm is sample parallelism."""
+        return {layer.name: layer.algorithm if self.channels > 1 else WAYS[0] for layer in self.layers}
+
+
+@dataclass(frozen=True)
+class LayerWays:
+    """What each way of sharing a layer costs, for those that the workers can take."""
+
+    name: str
+    estimates: Mapping[Way, Estimate]
+
+    @property
+    def fastest(self) -> Way:
+        """Of equals the first one."""
+        return min(self.estimates, key=lambda way: self.estimates[way].seconds)
+
 
 def plans_of(layers: Mapping[str, ConvolutionShape], workers: int, machine: Machine) -> list[NetworkPlan]:
     """A plan for each grid of so many ranks, the fastest first.
@@ -91,9 +117,7 @@ def plans_of(layers: Mapping[str, ConvolutionShape], workers: int, machine: Mach
     `layers` are those of the whole batch in the order of the forward pass, the first of which passes no gradient on.
     Leaves out grids with more rows than the batch has samples, unless there is no other grid.
     """
-    samples = min((shape.samples for shape in layers.values()), default=1)
-    fitting = [rows for rows in divisors(workers) if rows <= samples] or [1]
-    plans = [plan_of(layers, rows, workers // rows, machine) for rows in fitting]
+    plans = [plan_of(layers, *grid, machine) for grid in _grids(layers, workers)]
     return sorted(plans, key=lambda plan: plan.seconds)
 
 
@@ -110,29 +134,53 @@ def plan_of(layers: Mapping[str, ConvolutionShape], samples: int, channels: int,
     return NetworkPlan(samples, channels, tuple(chosen))
 
 
+def ways_of_layers(plans: Sequence[NetworkPlan]) -> list[LayerWays]:
+    """Each layer by itself, from the plans of `plans_of`: sample parallelism among all workers, and the algorithms.
+
+    The algorithms are those of the fastest grid that cuts channels.
+    """
+    by_samples = next((plan for plan in plans if plan.channels == 1), None)
+    by_channels = next((plan for plan in plans if plan.channels > 1), None)
+    found = []
+    for number, layer in enumerate(plans[0].layers):
+        estimates: dict[Way, Estimate] = {}
+        if by_samples:
+            estimates[WAYS[0]] = by_samples.layers[number].estimate
+        if by_channels:
+            estimates.update({way: by_channels.layers[number].estimates[way] for way in ALGORITHMS})
+        found.append(LayerWays(layer.name, estimates))
+    return found
+
+
+def parts_of(layers: Mapping[str, ConvolutionShape], workers: int) -> list[Part]:
+    """What ranks compute in the plans of `plans_of`, each part once; those of one shape follow each other."""
+    found: dict[Part, None] = {}
+    for number, shape in enumerate(layers.values()):
+        for samples, channels in _grids(layers, workers):
+            ways = (ways_of(algorithm, channels) for algorithm in ALGORITHMS)
+            found |= dict.fromkeys(Part(shape, one, samples, number > 0) for one in ways)
+    return list(found)
+
+
 def estimate_of(
     shape: ConvolutionShape, ways: Ways, samples: int, machine: Machine, *, needs_dx: bool = True
 ) -> Estimate:
     """What a layer costs, cut in these ways, its batch in `samples`, in numbers of 4 bytes."""
-    passes = 3 if needs_dx else 2
-    multiply_adds = passes * _share(shape.samples, samples) * _share(shape.channels, ways.channels)
-    multiply_adds *= _largest_column(shape.filters, ways) * math.prod(shape.window) * math.prod(shape.output_size)
+    part = Part(shape, ways, samples, needs_dx)
     moved = bytes_moved(shape, ways, samples, needs_dx=needs_dx)
-    total = sum(moved.values())
     ranks = samples * ways.channels * ways.filters
-    gathers_x, scatters_x = math.log2(ways.filters), math.log2(ways.filters) if needs_dx else 0.0
-    latencies = gathers_x + scatters_x + 2 * math.log2(ways.channels) + 2 * math.log2(samples)
-    moving = latencies * machine.latency_s + total / ranks / machine.bytes_per_s
-    return Estimate(multiply_adds, total, multiply_adds / machine.multiply_adds_per_s, moving)
+    collectives: dict[Transfer, tuple[Collective, int]] = {
+        "gather x": ("gather", ways.filters),
+        "scatter y": ("scatter", ways.channels),
+        "gather dy": ("gather", ways.channels),
+        "sum dw": ("sum", samples),
+    }
+    if needs_dx:
+        collectives["scatter dx"] = ("scatter", ways.filters)
+    moving = (machine.moving_s(one, moved[what] / ranks, among) for what, (one, among) in collectives.items())
+    return Estimate(part.multiply_adds, sum(moved.values()), machine.computing_s(part), sum(moving))
 
 
-def _share(count: int, ways: int) -> int:
-    """Of the rank that has most."""
-    return -(-count // ways)
-
-
-def _largest_column(filters: int, ways: Ways) -> int:
-    """The filters of the column of `Placement` that has most: rank r of R ends at filter filters * (r + 1) // R."""
-    ranks = ways.channels * ways.filters
-    sizes = [filters * (rank + 1) // ranks - filters * rank // ranks for rank in range(ranks)]
-    return max(sum(sizes[column :: ways.filters]) for column in range(ways.filters))
+def _grids(layers: Mapping[str, ConvolutionShape], workers: int) -> list[tuple[int, int]]:
+    samples = min((shape.samples for shape in layers.values()), default=1)
+    return [(rows, workers // rows) for rows in divisors(workers) if rows <= samples] or [(1, workers)]

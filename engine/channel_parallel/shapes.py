@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.channel_parallel.algorithms import ConvolutionShape
+from engine.errors import ModelError
 
 
 def shapes_of(network: nn.Module, sample_shape: tuple[int, ...], batch: int) -> dict[str, ConvolutionShape]:
@@ -17,6 +18,9 @@ def shapes_of(network: nn.Module, sample_shape: tuple[int, ...], batch: int) -> 
 
     A fully connected layer is a convolution over one pixel. The last is left out: `split_network` splits it in one way
     only. Nothing is computed: the pass goes over torch's meta device.
+
+    Raises:
+        ModelError: a convolution with groups, or a fully connected layer over more than samples and features.
     """
     on_meta = deepcopy(network).to("meta").eval()  # in training, batch normalisation wants several values a channel
     found: dict[str, ConvolutionShape] = {}
@@ -24,7 +28,7 @@ def shapes_of(network: nn.Module, sample_shape: tuple[int, ...], batch: int) -> 
 
     def seen(name: str) -> Any:
         def hook(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-            found[name] = _shape(layer, inputs[0], output)
+            found[name] = _shape(name, layer, inputs[0], output)
 
         return hook
 
@@ -46,11 +50,39 @@ def padded_before(layer: nn.Conv2d) -> list[int]:
     return [] if layer.padding_mode == "zeros" and left == right and top == bottom else around
 
 
-def _shape(layer: nn.Module, x: Tensor, y: Tensor) -> ConvolutionShape:
-    if isinstance(layer, nn.Conv2d):
-        window = (layer.kernel_size[0], layer.kernel_size[1])
-        left, right, top, bottom = padded_before(layer) or (0, 0, 0, 0)
-        sizes = (x.shape[2] + top + bottom, x.shape[3] + left + right), (y.shape[2], y.shape[3])
-    else:
-        window, sizes = (1, 1), ((1, 1), (1, 1))
-    return ConvolutionShape(len(x), x.shape[1], y.shape[1], window, *sizes, has_bias=layer.bias is not None)
+def _shape(name: str, layer: nn.Module, x: Tensor, y: Tensor) -> ConvolutionShape:
+    has_bias = layer.bias is not None
+    if not isinstance(layer, nn.Conv2d):
+        if x.dim() != 2:
+            raise ModelError(
+                f"model: layer {name!r} takes {x.dim()} dimensions, and only fully connected layers over [samples, "
+                "features] are split",
+                "choose a model of convolutions",
+            )
+        return ConvolutionShape(
+            len(x), x.shape[1], y.shape[1], (1, 1), (1, 1), (1, 1), has_bias=has_bias, is_product=True
+        )
+    if layer.groups != 1:
+        raise ModelError(
+            f"model: layer {name!r} has {layer.groups} groups, and only convolutions of 1 group are split",
+            "choose a model without grouped convolutions",
+        )
+    before = padded_before(layer)
+    left, right, top, bottom = before or (0, 0, 0, 0)
+    around = layer._reversed_padding_repeated_twice
+    return ConvolutionShape(
+        len(x),
+        x.shape[1],
+        y.shape[1],
+        _pair(layer.kernel_size),
+        (x.shape[2] + top + bottom, x.shape[3] + left + right),
+        (y.shape[2], y.shape[3]),
+        has_bias=has_bias,
+        stride=_pair(layer.stride),
+        padding=(0, 0) if before else (around[2], around[0]),
+        dilation=_pair(layer.dilation),
+    )
+
+
+def _pair(sides: tuple[int, ...]) -> tuple[int, int]:
+    return sides[0], sides[1]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from torch import nn
 
 from engine.channel_parallel.algorithms import Algorithm
-from engine.channel_parallel.choice import Machine, plan_of
+from engine.channel_parallel.choice import plan_of
 from engine.channel_parallel.grid import ProcessGrid
+from engine.channel_parallel.machine import Machine
 from engine.channel_parallel.network import ChannelParallelNetwork, split_network
 from engine.channel_parallel.shapes import shapes_of
 from engine.config import ParallelConfig

@@ -24,7 +24,7 @@ def costs_answer(model: str, sample_shape: tuple[int, ...] | None, classes: int 
     """
     from engine.costs import costs_of  # which imports torch
 
-    usual_shape, usual_classes = _usual(model)
+    usual_shape, usual_classes = usual_samples(model)
     shape, classes = sample_shape or usual_shape, classes or usual_classes
     costs = costs_of(model, shape, classes)
     return {
@@ -54,7 +54,8 @@ def costs_answer(model: str, sample_shape: tuple[int, ...] | None, classes: int 
     }
 
 
-def _usual(model: str) -> tuple[tuple[int, ...], int]:
+def usual_samples(model: str) -> tuple[tuple[int, ...], int]:
+    """The shape of samples, and how many classes, where nothing is said of them."""
     if is_factory(model) or not model.startswith(_PUBLISHED) or model == "alexnet-cifar":
         return _USUAL.get(model, _SMALL)
     return _AS_PUBLISHED

@@ -42,3 +42,9 @@ def print_table(
     if table.left_out:
         names = ", ".join(name.replace("_", " ") for name in table.left_out)
         console.print(Text(f"Left out: {names}. --json, or a wider terminal, shows all.", style="dim"), soft_wrap=False)
+
+
+def markdown_lines(headers: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str] = ()) -> list[str]:
+    """A table in Markdown, numbers to the right and the columns named in `left` to the left."""
+    marks = ["---" if name in left else "---:" for name in headers]
+    return ["| " + " | ".join(cells) + " |" for cells in (headers, marks, *rows)]

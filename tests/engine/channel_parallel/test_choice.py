@@ -11,7 +11,8 @@ import torch
 from torch import nn
 
 from engine.channel_parallel import ConvolutionShape, Ways, bytes_moved
-from engine.channel_parallel.choice import Machine, estimate_of, plan_of, plans_of
+from engine.channel_parallel.choice import estimate_of, plan_of, plans_of
+from engine.channel_parallel.machine import Machine
 from engine.channel_parallel.shapes import shapes_of
 from engine.models import make_network
 

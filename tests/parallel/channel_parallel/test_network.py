@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from engine.channel_parallel import ALGORITHMS, Algorithm, ProcessGrid, split_network, whole_tensors
-from engine.channel_parallel.choice import Machine, plan_of
+from engine.channel_parallel import ALGORITHMS, Algorithm, Machine, ProcessGrid, split_network, whole_tensors
+from engine.channel_parallel.choice import plan_of
 from engine.channel_parallel.shapes import shapes_of
 from engine.channel_parallel.split_layer import SplitLayer
 from engine.errors import ModelError
