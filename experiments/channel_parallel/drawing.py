@@ -32,7 +32,7 @@ def draw_speedups(place: str, found: Sequence[Timed]) -> Figure:
             draw_line(axes, place_of_way, [one.workers for one in line], values, way)
         axes.plot(counts, counts, color=style.INK, linestyle=(0, (2, 3)), linewidth=1.2, label="ideal", zorder=1.5)
         axes.set_title(f"{layer}, {which}")
-        along_doublings(axes, counts, "ranks", logarithmic=False)
+        along_doublings(axes, counts, "ranks" if scaling == KINDS[-1] else "", logarithmic=False)
     for number, scaling in enumerate(KINDS):
         grid[number, 0].set_ylabel(f"{scaling} scaling: speed-up")
     title(figure, "Convolutions divided among ranks", f"samples a second on {place} over those of one rank", _WIDTH)
