@@ -35,7 +35,6 @@ class Timed:
     workers: int
     samples: int
     seconds: dict[str, tuple[float, ...]]
-    shared: bool
 
     def typical(self, which: str) -> float:
         """The median of a pass."""
@@ -65,8 +64,7 @@ def read_all(study: Study) -> list[Timed]:
 
 def _timed(place: str, row: dict[str, Any]) -> Timed:
     seconds = {which: tuple(row[which]) for which in PASSES}
-    numbers = (row["workers"], row["samples"], seconds, row["oversubscribed"])
-    return Timed(place, row["layer"], row["scaling"], row["way"], *numbers)
+    return Timed(place, row["layer"], row["scaling"], row["way"], row["workers"], row["samples"], seconds)
 
 
 def place_name(place: str) -> str:
@@ -105,8 +103,7 @@ def _passes(found: Sequence[Timed]) -> tuple[list[str], list[list[str]]]:
         for which in PASSES:
             cells = [_cell(found, here.get(way), which) for way in WAYS]
             best = min(here.values(), key=lambda one: one.typical(which)).way if workers > 1 else _NONE
-            count = f"{workers}*" if first.shared else f"{workers}"
-            rows.append([place_name(place), layer, scaling, count, f"{first.samples}", which, *cells, best])
+            rows.append([place_name(place), layer, scaling, f"{workers}", f"{first.samples}", which, *cells, best])
     return header, rows
 
 
