@@ -133,6 +133,8 @@ def beliefs(group: Group, threshold: float | None) -> Beliefs | None:
     rows = _rows(group, group.winner)
     if _unfit(rows):
         return None
+    import sklearn.gaussian_process
+    import sklearn.linear_model  # noqa: F401 - limits hold for libraries that are there already
     from threadpoolctl import threadpool_limits
 
     # Trials may be running on the other cores. Limits are the process's, and two who set them restore each other's.
