@@ -98,6 +98,22 @@ def test_each_algorithm_of_nccl_has_a_gang_of_its_own(executor: Executor, tmp_pa
     assert losses[2] == pytest.approx(losses[0], rel=1e-3)
 
 
+@pytest.mark.skipif(GPUS < 2, reason="one GPU")
+def test_workers_that_share_layers_learn_what_one_learns(executor: Executor, tmp_path: Path) -> None:
+    settings = {"model": "resnet-20", "fc": "torch", "images": 256, "batch_size": None, "global_batch_size": 32}
+    losses = []
+    for channels in (1, 2):
+        name = f"in {channels} parts"
+        parallel = {"channels": channels}
+        executor.start(
+            on_gpus(tmp_path, name, channels, precision="float32", learning_rate=0.01, parallel=parallel, **settings)
+        )
+        events = drain(executor, name)[name]
+        assert isinstance(end_of(events), Ended), end_of(events)
+        losses.append([event.event.loss for event in events if isinstance(event.event, Point)])
+    assert losses[1] == pytest.approx(losses[0], rel=1e-2)
+
+
 @pytest.mark.parametrize("guilty", [0, -1])
 def test_a_killed_rank_leaves_no_memory_and_the_next_trial_runs(
     executor: Executor, tmp_path: Path, guilty: int
