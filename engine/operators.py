@@ -14,8 +14,8 @@ class OperatorsError(ClearError):
 
 
 def needs_operators(config: TrainingConfig) -> bool:
-    """Whether a run of `config` computes by the compiled operators."""
-    return config.fc == "fused" and MODELS.get(config.model, False)
+    """Whether a run of `config` computes by the compiled operators; parts of layers do not."""
+    return config.fc == "fused" and config.parallel.channels == 1 and MODELS.get(config.model, False)
 
 
 def check_operators(cuda: bool = False) -> None:

@@ -53,7 +53,7 @@ class Run:
         self.precision = choose_precision(wanted, self.device)
         set_products(self.precision)
         self._on_gpu = self.device.type == "cuda"
-        if channels == 1 and needs_operators(config):
+        if needs_operators(config):
             kept.check_operators(cuda=self._on_gpu)
         _seed_all(config.seed)  # before loading: a data set of the user's own may draw, and all ranks alike
         loaded = kept.loaded(config.data, "train", self.device, config.seed)

@@ -37,6 +37,7 @@ from sweeper.scheduling.interrupts import Interrupts
 from sweeper.scheduling.observer import Audience
 from sweeper.scheduling.scheduler import Scheduler
 from sweeper.spec import SweepSpec
+from sweeper.spec.repeats import Race
 from sweeper.store import Store, SweepRecord, TrialRecord
 
 
@@ -158,6 +159,14 @@ def resume_sweep(
     if forget_stop:
         store.sweeps.forget_stop(sweep_id)
     return execute(store, specs, execution, audience, lambda: sweep_id)
+
+
+def nothing_left(store: Store, sweep: SweepRecord) -> bool:
+    """Whether all trials of a sweep have ended and none can be added, as a search adds some, and a race for seeds."""
+    if store.trials.kinds(sweep.id, (TrialState.PENDING, TrialState.RUNNING)):
+        return False
+    spec = _spec_of(sweep)
+    return spec is None or (spec.search.method == "grid" and not isinstance(spec.repeats, Race))
 
 
 def extend_sweep(

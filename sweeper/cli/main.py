@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib.metadata import entry_points
 
 import click
@@ -44,6 +45,7 @@ COMMANDS = {
 PLUGINS = "sweeper.commands"
 LOG_VARIABLE = "SWEEPER_LOG"
 INTERRUPTED = 130
+_CLOSE = 0.75  # of an option to a wrong one, as difflib has it
 PIPE_CLOSED = 141  # as a shell says of programs that end by SIGPIPE
 
 
@@ -99,7 +101,7 @@ def _code_of(error: BaseException, as_json: bool) -> int:
             return 2
         case click.UsageError():
             where = error.ctx.command_path if error.ctx else "sweeper"
-            return _report("usage", error.format_message(), f"see `{where} --help`", as_json, code=2)
+            return _report("usage", _words_of(error), f"see `{where} --help`", as_json, code=2)
         case click.ClickException():
             return _report("error", error.format_message(), "", as_json)
         case click.Abort() | KeyboardInterrupt():
@@ -110,6 +112,15 @@ def _code_of(error: BaseException, as_json: bool) -> int:
             why = f"standard output cannot be written ({error.strerror})"
             return _report("output", why, "redirect it to a file with room, or to /dev/null", as_json)
     raise AssertionError(error)
+
+
+def _words_of(error: click.UsageError) -> str:
+    """What click says, as the beginning of a sentence that goes on; its guesses only where they are close."""
+    if not isinstance(error, click.NoSuchOption):
+        return error.format_message().rstrip(".")
+    close = get_close_matches(error.option_name, error.possibilities or (), cutoff=_CLOSE)
+    guess = f", did you mean {' or '.join(close)}?" if close else ""
+    return f"{error.option_name}: there is no such option{guess}"
 
 
 def _set_up_logging() -> None:

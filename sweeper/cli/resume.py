@@ -7,7 +7,7 @@ from contextlib import closing
 import click
 
 from sweeper.cli.executing import audience_of, conclude, execution_options
-from sweeper.execution import Execution, resume_sweep
+from sweeper.execution import Execution, nothing_left, resume_sweep
 from sweeper.options import json_option, store_option
 from sweeper.store import open_store
 
@@ -25,5 +25,8 @@ def resume(sweep: str, execution: Execution, store_url: str, as_json: bool) -> N
     """
     with closing(open_store(store_url, create=False)) as store:
         found = store.sweeps.find(sweep)
-        found = resume_sweep(store, found.id, execution, audience_of(as_json))
+        if nothing_left(store, found):
+            click.echo(f"sweep {found.id} ({found.name}): nothing is left to run; all trials have ended", err=True)
+        else:
+            found = resume_sweep(store, found.id, execution, audience_of(as_json))
         conclude(store, found, execution, as_json)

@@ -61,9 +61,7 @@ def delete(sweep: str, yes: bool, store_url: str, as_json: bool) -> None:
     with closing(open_store(store_url, create=False)) as store:
         found = store.sweeps.find(sweep)
         if not yes:
-            click.confirm(
-                f"delete sweep {found.id} ({found.name}) with its {found.trials} trials?", abort=True, err=True
-            )
+            _ask(f"delete sweep {found.id} ({found.name}) with its {found.trials} trials?")
         store.sweeps.ask_to_stop(found.id)
         if running := _wait(store, found.id):
             raise UsageError(
@@ -76,6 +74,19 @@ def delete(sweep: str, yes: bool, store_url: str, as_json: bool) -> None:
         print_json({"sweep": found.id, "deleted": True})
     else:
         click.echo(f"sweep {found.id}: deleted")
+
+
+def _ask(question: str) -> None:
+    """Raises UsageError where nobody can answer, and Abort for no."""
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort as abort:
+        if not isinstance(abort.__context__, EOFError):
+            raise
+        click.echo(err=True)
+        raise UsageError("delete: asks first, and standard input gives no answer", "add --yes") from None
+    if not agreed:
+        raise click.Abort
 
 
 class _Stopped(NamedTuple):

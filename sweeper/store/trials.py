@@ -50,7 +50,8 @@ class Trials:
     def kinds(self, sweep_id: str, states: Sequence[TrialState]) -> list[TrialRecord]:
         """Of the trials in these states one for each kind of what a trial needs: workers, resources, model and data."""
         trial = tables.trial.c
-        needs = [trial.config[name].as_string() for name in ("model", "data", "fc", "device")]
+        names = ("model", "data", "fc", "device", ("parallel", "channels"))
+        needs = [trial.config[name].as_string() for name in names]
         alike = (trial.workers, cast(trial.resources, Text), *needs)
         firsts = (
             select(func.min(trial.position))

@@ -15,7 +15,7 @@ class Candidates(Figure[CandidateTable]):
     """See `dashboards.figures.base.Figure`."""
 
     name = "candidates"
-    help = "The settings that may be the best: expected areas, and how likely each is the best."
+    help = "The settings that may be the best, and how likely."
     title = "What may be the best"
     description = "expected areas of the settings that are not ruled out, and the chance of each to be the best"
 
