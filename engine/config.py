@@ -348,9 +348,8 @@ class TrainingConfig(BaseModel):
         channels = self.parallel.channels
         if workers % channels:
             raise ValueError(
-                f"workers: {workers} cannot be divided into groups of {channels}, which parallel.channels is: use "
-                f"{channels}, {2 * channels} or {3 * channels} workers, or so on, or parallel.channels that divide "
-                f"{workers}"
+                f"workers: {workers} is not a multiple of parallel.channels, {channels}: leave it out, or list the "
+                "pairs of both below space.points"
             )
         return workers // channels
 
@@ -371,8 +370,11 @@ class TrainingConfig(BaseModel):
             found["exchange.algorithm"] = "exchange.method nccl"
         elif not on_gpus:
             found["exchange.algorithm"] = "resources.gpus_per_worker above 0"
+        if workers == self.parallel.channels:
+            needs = SEVERAL_WORKERS if workers == 1 else "more workers than parallel.channels"
+            found["schedule.linear_scaling"] = needs
         if workers == 1:
-            alone = ("schedule.linear_scaling", *(f"exchange.{name}" for name in ExchangeConfig.model_fields))
+            alone = (f"exchange.{name}" for name in ExchangeConfig.model_fields)
             found |= dict.fromkeys(alone, SEVERAL_WORKERS)
         if self.parallel.channels == 1:
             found["parallel.algorithm"] = "parallel.channels above 1"

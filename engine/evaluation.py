@@ -66,7 +66,7 @@ class Evaluator:
             part.training = training
         copy_into(buffers, kept)
         total = np.empty(2)
-        self._comm.Allreduce(sums.cpu().numpy() * self._group.first, total)
+        self._comm.Allreduce(sums.cpu().numpy() if self._group.first else np.zeros(2), total)
         return Quality(float(total[0]) / self._samples, float(total[1]) / self._samples)
 
 

@@ -162,7 +162,7 @@ class Run:
             "exchange": self._exchange_in_words(),
             **self._parts_in_words(),
             **self._curve_in_words(),
-            "messages": self.exchange.staging,
+            "messages": self.exchange.staging if self.config.parallel.channels == 1 else "direct",
             "precision": self.precision,
             "captured": self._learner.captured is not None,
         }

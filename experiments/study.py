@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 STORE = "sweeps.db"
 _DEVICE = "device "
-_LOG = re.compile(r"; see \S+$")  # where a failed attempt's reason says that more is told
+_LOG = re.compile(r"; see /.*$")  # where a failed attempt's reason says that more is told
 _SAME_S = 60.0  # between a store that a run has left and its packed copy
 _TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 # A recorded result does not tell on which host a sweep ran, and has short names for its devices.

@@ -94,7 +94,8 @@ def best_of(
     groups = best_per_group(trials, limit, names)
     shown = [trial.trial for group in groups for one in group.ranking[:2] for trial in one.trials]
     accuracies, prune = accuracies_of(store, sweep, shown), sweep.spec.prune
-    settled = _is_asked_as_pruned(sweep, axis, names, limit) and _holds(sweep, groups) and _as_planned(trials, repeats)
+    pruned_so = _is_asked_as_pruned(sweep, axis, names, limit) and _holds(sweep, groups)
+    settled = pruned_so and repeats == sweep.spec.repeats and _as_planned(trials, repeats)
     # By the exact bound nobody is in doubt, but for trials that were pruned when areas still began at the first point.
     exact = prune.method == "area" and not prune.floor and not gives_seeds(repeats)
     answers = [_group(group, accuracies, repeats, settled=settled and not exact) for group in groups]

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from engine.channel_parallel.algorithms import ConvolutionShape
 from engine.channel_parallel.choice import WAYS, LayerWays, NetworkPlan, parts_of, plans_of, ways_of_layers
 from engine.channel_parallel.machine import Machine
+from engine.config import MODELS, SPLITTABLE
 from engine.errors import ModelError
 from sweeper.answers.costs import usual_samples
 from sweeper.errors import LaunchError
@@ -51,7 +52,8 @@ def plan_answer(
 ) -> dict[str, Any]:
     """How so many workers best share the layers of a model; `batch` is that of all together, one for each if unsaid.
 
-    What is not given of the machine is measured, where it has a core for each worker and an mpiexec, else assumed.
+    What is not given of the machine is measured on its cores, never its GPUs, where it has a core for each worker and
+    an mpiexec, else assumed. "can_be_swept" says whether `trial.parallel` takes such a network, as far as is known.
     Grids come fastest first. Seconds are those of a step, bytes those that all workers together move in it. A way of
     sharing a layer that the workers cannot take, for want of samples, has None.
 
@@ -77,6 +79,7 @@ def plan_answer(
         "classes": classes,
         "batch_size": batch,
         "workers": workers,
+        "can_be_swept": model not in MODELS or model in SPLITTABLE,
         "machine": _machine_answer(found),
         "grids": [_grid_answer(plan) for plan in plans],
         "layers": [

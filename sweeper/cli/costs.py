@@ -130,9 +130,9 @@ def costs(
 
     With --plan and --workers, the command estimates a training step instead. It prints which of sample parallelism,
     stationary-x, stationary-y and stationary-w is the fastest for each layer, and a line for each grid of the workers.
-    The estimate rests on the latency, bandwidth and speed that you give. If this machine has a core for each worker and
-    an mpiexec, the command measures the others, which takes as long as a few dozen steps. If not, it assumes them. The
-    output says which.
+    The estimate rests on the latency, bandwidth and speed that you give. The command measures the others if this
+    machine has a core for each worker and an mpiexec: on cores, never on GPUs, for as long as a few dozen steps take.
+    If not, it assumes them. The output says which.
     """
     if markdown and as_json:
         raise click.UsageError("--markdown and --json exclude each other")

@@ -57,7 +57,8 @@ def extend(
     Adds the trials of the file SPEC that the sweep does not have; without SPEC, those of the sweep's own spec with what
     --set changes. Two trials are the same if all their settings, workers and resources are. A search goes on to
     `search.trials` trials in all, and knows the earlier ones: `sweeper extend latest --set search.trials=80`. Its space
-    may be a wider one. Threshold, axis and groups stay those of the sweep.
+    may be a wider one. Further seeds of a setting run to their end, whatever the pruning. Threshold, axis and groups
+    stay those of the sweep.
 
     `--seeds 2` adds two more seeds of each setting that `sweeper best SWEEP` cannot rule out, fewer where fewer are
     enough. --by, --threshold and --over go with it: give what you give to `best`.

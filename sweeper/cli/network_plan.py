@@ -10,6 +10,7 @@ import click
 from engine.channel_parallel.choice import WAYS
 from sweeper.cli.printing import markdown_lines, print_table
 
+_SOURCES = {"given": "given", "measured": "measured on cores", "assumed": "assumed"}
 _GRIDS = ("samples x channels", "step, ms", "computing, ms", "moving, ms", "MB moved", "layers")
 _LAYERS = ("layer", "channels", "window", "output", *(f"{way}, ms" for way in WAYS), "fastest", "planned", "MB moved")
 _WORDS = ("samples x channels", "layers", "layer", "channels", "window", "output", "fastest", "planned")
@@ -23,6 +24,8 @@ def print_plan(answer: dict[str, Any], markdown: bool) -> None:
     """The machine, a table of grids and one of layers."""
     grids, layers = [_grid(one) for one in answer["grids"]], [_layer(one) for one in answer["layers"]]
     heading = f"{_subject(answer)}\n{_machine(answer['machine'])}"
+    if not answer["can_be_swept"]:
+        heading += f"\ntrial.parallel does not take {answer['model']}: the plan is of its layers alone."
     note = _NOTE.format(_split(answer["grids"]))
     if markdown:
         tables = ["\n".join(markdown_lines(*table, _WORDS)) for table in ((_GRIDS, grids), (_LAYERS, layers))]
@@ -38,7 +41,7 @@ def print_plan(answer: dict[str, Any], markdown: bool) -> None:
 def _subject(answer: dict[str, Any]) -> str:
     return (
         f"{answer['model']} for samples of {_times(answer['input'])}, {answer['classes']} classes, "
-        f"batch size {answer['batch_size']} of all {answer['workers']} workers"
+        f"batch size {answer['batch_size']} over {answer['workers']} worker{'s' * (answer['workers'] > 1)}"
     )
 
 
@@ -48,7 +51,7 @@ def _machine(machine: dict[str, Any]) -> str:
         "bytes_per_s": f"bandwidth {machine['bytes_per_s'] / 1e9:.3g} GB/s",
         "multiply_adds_per_s": f"{machine['multiply_adds_per_s'] / 1e9:.3g} billion multiply-adds/s",
     }
-    numbers = ", ".join(f"{words} ({machine['sources'][name]})" for name, words in told.items())
+    numbers = ", ".join(f"{words} ({_SOURCES[machine['sources'][name]]})" for name, words in told.items())
     why = f"\nAssumed, since {machine['why_assumed']}." if machine["why_assumed"] else ""
     return f"Each worker: {numbers}.{why}"
 

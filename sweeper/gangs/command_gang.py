@@ -34,7 +34,9 @@ _TRACEBACK = re.compile(
     r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(?!Traceback \()\S.*(?=\n)", re.MULTILINE
 )
 _OF_RANK = re.compile(r"^\[rank\d+\]: ", re.MULTILINE)  # torch's, before each line of a rank's traceback
-_NOTICE = re.compile(r"^([-=])\1{29,}\n.*?(?:^\1{30,}$|\Z)", re.MULTILINE | re.DOTALL)  # mpiexec's, between rules
+# What mpiexec says between two rules, or after one at the end.
+_NOTICE = re.compile(r"^([-=])\1{29,}\n(.*?)(?:^\1{30,}$|\Z)", re.MULTILINE | re.DOTALL)
+_LAUNCHERS = re.compile(r"mpiexec|mpirun|prterun|Primary job|BAD TERMINATION|MPI_A", re.IGNORECASE)
 _UNCAUGHT = 1  # Python's exit code after an exception that nobody caught
 _SHOWN = 200  # characters of a program's own words
 _LOOK_S = 0.02
@@ -233,7 +235,7 @@ def last_traceback(log: str) -> str:
 
 def last_line(log: str) -> str:
     """The last line of a log in which a program tells something; "" where there is none. What mpiexec adds is not."""
-    lines = _NOTICE.sub("", log).splitlines()
+    lines = _NOTICE.sub(lambda notice: "" if _LAUNCHERS.search(notice[2]) else notice[0], log).splitlines()
     return next((line.strip() for line in reversed(lines) if any(map(str.isalnum, line))), "")
 
 

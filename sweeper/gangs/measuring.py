@@ -20,6 +20,7 @@ from sweeper.gangs.seats import Seats
 from sweeper.gangs.worlds import check_one_world
 
 _PROGRAM = ("-m", "mpi4py", "-m", "engine.channel_parallel.measure")
+_LONGEST_S = 1800.0  # large batches take minutes
 _REMEDY = "give --latency, --bandwidth and --speed, or see what `sweeper doctor` says of MPI"
 
 
@@ -49,9 +50,13 @@ def measure(parts: Sequence[Part], workers: int, *, links: bool) -> Measured:
     try:
         bound = {CORES_VARIABLE: ",".join(map(str, taken.cores))} if taken.cores else {}
         asked = json.dumps({"parts": [asdict(part) for part in parts], "collectives": links})
-        found = json.loads(_told(launcher, workers, asked, bound))
+        told = _told(launcher, workers, asked, bound)
     finally:
         seats.give_back(taken)
+    try:
+        found = json.loads(told)
+    except ValueError:
+        raise LaunchError(f"the ranks that measure this machine printed {told[:80]!r}", _REMEDY) from None
     return Measured(
         dict(zip(parts, found["parts"], strict=True)),
         {one: Link(link["ranks"], tuple(map(tuple, link["points"]))) for one, link in found["links"].items()},
@@ -72,7 +77,10 @@ def _told(launcher: Launcher, workers: int, asked: str, variables: dict[str, str
         start_new_session=True,
     )
     try:
-        out, err = job.communicate(asked)
+        out, err = job.communicate(asked, timeout=_LONGEST_S)
+    except subprocess.TimeoutExpired:
+        end_job(job, [])
+        raise LaunchError(f"the ranks that measure this machine took more than {_LONGEST_S:.0f} s", _REMEDY) from None
     except BaseException:
         end_job(job, [])
         raise

@@ -116,7 +116,7 @@ def coordinates_of(trials: Sequence[Mapping[str, Any]], without: Container[str] 
 
 def _with_both_batches(parameters: Mapping[str, Any]) -> dict[str, Any]:
     one, whole = (parameters.get(name) for name in _BATCHES)
-    workers = parameters.get(WORKERS, 1)
+    workers = parameters.get(WORKERS, 1) / (parameters.get("parallel.channels") or 1)  # that have a batch of their own
     if isinstance(one, int) and whole is None:
         return {**parameters, _BATCHES[1]: one * workers}
     if isinstance(whole, int) and one is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,7 +20,7 @@ from sweeper.ranking.cost import over_dollars, stored_axis
 from sweeper.spec import DOLLARS, SweepSpec, replace_field
 from sweeper.spec.axes import WORKERS
 from sweeper.spec.conditions import Point
-from sweeper.spec.repeats import planned_seeds
+from sweeper.spec.repeats import Race, planned_seeds
 
 if TYPE_CHECKING:
     from sweeper.guides.samplers.study import Known
@@ -56,14 +57,21 @@ class ProposingGuide(GuideAround):
     def propose(self) -> Sequence[TrialSpec]:
         """See `Guide.propose`: the trials of one point, one for each of its repeats."""
         assert self.most is not None
-        if len(self._known) + self._seeds > self.most:
+        counted = Counter(self._point_of(candidate) for candidate in self._known.values())
+        if self._spent(counted) + self._seeds > self.most:
             return ()
-        taken = {self._point_of(candidate) for candidate in self._known.values()}
+        taken = set(counted)
         for number, (group, share) in enumerate(shares(self._spec)):
             members = [point for point in taken if self._is_in(point, group)]
             if len(members) < share and (trials := self._new_trials(group, number, taken)):
                 return trials
         return ()
+
+    def _spent(self, counted: Mapping[Values, int]) -> int:
+        """Trials that count for `search.trials`: seeds that were added later, but for a race's, do not."""
+        if isinstance(self._spec.repeats, Race):
+            return sum(counted.values())
+        return sum(min(count, self._seeds) for count in counted.values())
 
     def _point_of(self, candidate: Candidate) -> Values:
         return tuple(candidate.parameters.get(name) for name in self._spec.dimensions)

@@ -87,11 +87,11 @@ def _nearest(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
         return "put it below space"
     known, unknown = _fields_at(loc[:-1], model), str(loc[-1])
     others = ["command"] if loc[:1] == ("trial",) and len(loc) == 3 else []  # which makes the trial one of another kind
-    near = difflib.get_close_matches(unknown, [*known, *others], n=1)
-    if near:
-        return f"did you mean {near[0]}?"
     elsewhere = [] if loc[0] == "space" else _elsewhere(unknown, model, at_top=len(loc) == 1)
     elsewhere = [path for path in elsewhere if path != _place(loc, "", "")]  # which is one of a trial of another kind
+    near = difflib.get_close_matches(unknown, [*known, *others], n=1)
+    if near and not any(path.rpartition(".")[2] == unknown for path in elsewhere):
+        return f"did you mean {near[0]}?"
     return f"did you mean {_either(elsewhere)}?" if elsewhere else f"known are {', '.join(known)}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -258,6 +258,7 @@ class AttemptSpan:
     trained: float | None
     off_clock: float
     ended_at: datetime | None
+    hosts: Sequence[str] = ()  # one entry a rank
 
 
 @dataclass(frozen=True)

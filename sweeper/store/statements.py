@@ -310,9 +310,10 @@ def attempt_spans_of(sweep_id: str) -> Select[Any]:
         select(
             *(attempt.trial_id, attempt.number, attempt.gang_id, trial.workers, attempt.state, attempt.started_at),
             *(attempt.startup_seconds.label("startup"), attempt.setup_seconds.label("setup"), attempt.ended_at),
-            *(sums.c.trained, func.coalesce(sums.c.off_clock, 0.0).label("off_clock")),
+            *(sums.c.trained, func.coalesce(sums.c.off_clock, 0.0).label("off_clock"), tables.gang.c.hosts),
         )
         .join(tables.trial, trial.id == attempt.trial_id)
+        .join(tables.gang, tables.gang.c.id == attempt.gang_id)
         .outerjoin(sums, (sums.c.trial_id == attempt.trial_id) & (sums.c.attempt == attempt.number))
         .where(trial.sweep_id == sweep_id, attempt.gang_id.is_not(None))
         .order_by(attempt.started_at, attempt.trial_id)

@@ -142,7 +142,7 @@ def test_workers_that_share_layers_have_one_batch() -> None:
     config = TrainingConfig(model="resnet-20", batch_size=32, parallel=ParallelConfig(channels=2))
     assert [config.global_batch(workers) for workers in (2, 4, 8)] == [32, 64, 128]
     assert config.budget(4, 0).batch == 64
-    with pytest.raises(ValueError, match=r"workers: 3 cannot be divided into groups of 2, which parallel\.channels is"):
+    with pytest.raises(ValueError, match=r"workers: 3 is not a multiple of parallel\.channels, 2"):
         config.global_batch(3)
     one_batch = TrainingConfig(model="resnet-20", global_batch_size=48, parallel=ParallelConfig(channels=2))
     assert one_batch.global_batch(4) == 48

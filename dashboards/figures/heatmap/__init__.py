@@ -31,7 +31,7 @@ class Heatmap(Figure[Areas]):
         """See `drawing.draw_heatmap`."""
         from dashboards.figures.heatmap.drawing import draw_heatmap
 
-        return draw_heatmap(table.trials, table.not_ruled_out)
+        return draw_heatmap(table.trials, table.not_ruled_out or ())
 
     def csv(self, table: Areas) -> str:
         """See `trials_csv`."""
@@ -42,7 +42,7 @@ class Heatmap(Figure[Areas]):
         from dashboards.figures.heatmap.plotly import heatmap_plot
 
         shown = areas(source.trials, source.answers(False))  # nobody waits for the model to see the areas
-        return heatmap_plot(shown.trials, source.doubtful(), shown.not_ruled_out)
+        return heatmap_plot(shown.trials, source.doubtful(), shown.not_ruled_out or ())
 
 
 FIGURE = Heatmap()

@@ -34,10 +34,13 @@ _STATES = list(LETTERS)
 
 @dataclass(frozen=True)
 class Areas:
-    """The trials that a heatmap shows, and the ids of those whose settings are `not_ruled_out` as the best."""
+    """The trials that a heatmap shows, and the ids of those whose settings are `not_ruled_out` as the best.
+
+    None where that is not known of any group.
+    """
 
     trials: TrialTable
-    not_ruled_out: frozenset[str] = frozenset()
+    not_ruled_out: frozenset[str] | None = None
 
 
 def areas(trials: TrialTable, answers: Iterable[Mapping[str, Any]]) -> Areas:
@@ -48,6 +51,8 @@ def areas(trials: TrialTable, answers: Iterable[Mapping[str, Any]]) -> Areas:
     """
     check_areas(trials)
     told = [one for answer in answers if (one := answer.get("recommended"))]
+    if not told:
+        return Areas(trials)
     return Areas(trials, frozenset(setting["trial"] for one in told for setting in one["not_ruled_out"]))
 
 

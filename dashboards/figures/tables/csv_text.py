@@ -24,9 +24,10 @@ def csv_text(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
 def trials_csv(table: TrialTable, not_ruled_out: Collection[str] | None = None) -> str:
     """A line for each trial, or setting: what heatmap and histogram are drawn from.
 
-    A last column says which are `not_ruled_out`, where these are given.
+    A last column says which are `not_ruled_out`, where these are given; it is empty in groups without one.
     """
     told = not_ruled_out or ()
+    judged = [any(row.trial in told for row in group.rows) for group in table.groups]
     last = [] if not_ruled_out is None else ["not_ruled_out"]
     groups = [name for name in group_names(table) if name != "workers"]
     others = list(dict.fromkeys(name for row in table.rows for name in row.others))
@@ -40,9 +41,9 @@ def trials_csv(table: TrialTable, not_ruled_out: Collection[str] | None = None) 
             *map(row.others.get, others),
             row.trial,
             *result_values(row),
-            *(row.trial in told for _ in last),
+            *(row.trial in told if known else None for _ in last),
         ]
-        for group in table.groups
+        for group, known in zip(table.groups, judged, strict=True)
         for row in group.rows
     )
     return csv_text(header, lines)

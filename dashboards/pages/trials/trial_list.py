@@ -88,7 +88,7 @@ def _fits(parameters: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
 
 def _value(parameters: Mapping[str, Any], name: str) -> Any:
     if name == "global_batch_size" and parameters.get(name) is None and parameters.get("batch_size") is not None:
-        return parameters["batch_size"] * parameters[WORKERS]
+        return parameters["batch_size"] * parameters[WORKERS] // (parameters.get("parallel.channels") or 1)
     return parameters.get(name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -16,10 +17,17 @@ from tests.sweeper.scheduling.scripted import submit
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def span(workers: int, begin: float, trained: float | None, off_clock: float = 0.0, setup: float = 1.0) -> AttemptSpan:
+def span(
+    workers: int,
+    begin: float,
+    trained: float | None,
+    off_clock: float = 0.0,
+    setup: float = 1.0,
+    hosts: Sequence[str] = ("host",),
+) -> AttemptSpan:
     """An attempt whose training begins `begin` seconds after noon."""
     started = NOON + timedelta(seconds=begin - setup - 0.5)
-    return AttemptSpan("t", 1, "g", workers, "completed", started, 0.5, setup, trained, off_clock, None)
+    return AttemptSpan("t", 1, "g", workers, "completed", started, 0.5, setup, trained, off_clock, None, hosts)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +41,8 @@ def span(workers: int, begin: float, trained: float | None, off_clock: float = 0
         ([span(1, 0, 30), span(2, 10, 10)], {1: 4 / 3, 2: 2}),
         ([span(1, 0, 6, off_clock=4), span(2, 8, 2, setup=3)], {1: 1.2, 2: 2}),
         ([span(1, 0, 10), span(1, 0, 10), span(1, 0, 10), span(4, 0, 5)], {1: 3.5, 4: 4}),
+        ([span(1, 0, 10, hosts=["a"]), span(1, 0, 10, hosts=["b"])], {1: 1}),
+        ([span(1, 0, 10, hosts=["a"]), span(2, 0, 10, hosts=["a", "b"])], {1: 2, 2: 2}),
     ],
 )
 def test_it_is_the_mean_over_the_time_of_training(spans: list[AttemptSpan], found: dict[int, float]) -> None:

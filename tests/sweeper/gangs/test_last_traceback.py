@@ -47,6 +47,8 @@ def test_it_ends_with_the_exception(log: str, last_line: str) -> None:
         (f"{NOTICE}no such file\n{RULE}\nPrimary job terminated", "no such file"),
         (f"no such file\n{'=' * 83}\n=   BAD TERMINATION\n{'=' * 83}\n", "no such file"),
         ("| loss | 0.3 |\n|------|-----|\n---\n", "| loss | 0.3 |"),
+        (f"{RULE}\nepoch loss\n1 0.3\nout of disk\n", "out of disk"),
+        (f"{RULE}\nno such file\n{RULE}\n", "no such file"),
         (NOTICE, ""),
         ("", ""),
     ],
