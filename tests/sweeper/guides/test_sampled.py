@@ -14,6 +14,7 @@ from sweeper.guides import Guide
 from sweeper.guides.sampled import ProposingGuide
 from sweeper.guides.samplers import first_points
 from sweeper.plan import plan
+from sweeper.plan.making import with_seed
 from sweeper.plan.trial import TrialSpec, TrialState
 from sweeper.ranking import Candidate
 from sweeper.spec import SweepSpec, parse_spec
@@ -184,3 +185,15 @@ def test_a_field_that_only_some_trials_have_is_learnt_from_those(method: Any) ->
     late = [t.parameters["schedule.factor"] for t in trials[12:] if t.parameters["schedule.kind"] == "step"]
     if method in ("tpe", METHODS[3]):
         assert any(0.03 < factor < 0.3 for factor in late)
+
+
+def test_seeds_that_were_added_later_do_not_spend_the_trials_of_a_search() -> None:
+    spec = searched("random", 4)
+    first, *_ = plan(spec, first_points)
+    known = [result(first), *(result(with_seed(first, seed)) for seed in (1, 2, 3, 4))]
+    guide = ProposingGuide(Guide(), spec, known)
+    proposed: list[TrialSpec] = []
+    while new := guide.propose():
+        proposed += new
+        guide.learn([result(trial) for trial in new])
+    assert len(proposed) == 3
