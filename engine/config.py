@@ -334,7 +334,7 @@ class TrainingConfig(BaseModel):
         elif self.precision == "bf16":
             problem = "precision is bf16, and split layers compute in float32: use float32, tf32 or auto"
         elif self.compile:
-            problem = "compile is true, and split layers cannot be compiled: remove it"
+            problem = "compile is true, and split layers cannot be compiled: use compile: false"
         if problem:
             raise ValueError(f"parallel.channels is {self.parallel.channels}, and {problem}")
         return self
@@ -348,8 +348,8 @@ class TrainingConfig(BaseModel):
         channels = self.parallel.channels
         if workers % channels:
             raise ValueError(
-                f"workers: {workers} is not a multiple of parallel.channels, {channels}: leave it out, or list the "
-                "pairs of both below space.points"
+                f"workers: {workers} is not a multiple of parallel.channels, {channels}: use multiples of "
+                f"{channels}, or list the pairs of both below space.points"
             )
         return workers // channels
 

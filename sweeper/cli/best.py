@@ -25,6 +25,7 @@ from sweeper.answers.certainty_words import (
 )
 from sweeper.answers.numbers import dollars, measure, parameter
 from sweeper.answers.side_by_side import side_by_side_words
+from sweeper.answers.uneven_pace import uneven_pace_words
 from sweeper.answers.winners import winners_spec
 from sweeper.cli.printing import measures_of, print_table
 from sweeper.cli.server import Server, server_options
@@ -41,7 +42,7 @@ from sweeper.options import (
 )
 from sweeper.spec.axes import WORKERS
 from sweeper.spec.file import spec_text
-from sweeper.store import read_store
+from sweeper.store import Store, SweepRecord, read_store
 from sweeper.streams import can_show
 
 
@@ -77,7 +78,7 @@ def best(
     for `sweeper run` with another budget, more seeds or evaluations.
     """
     names = names_in(by)
-    rate, together = dollars_per_worker_hour, ""
+    rate, notes = dollars_per_worker_hour, list[str]()
     if server:
         choices = {"by": [*names] or None, "threshold": threshold, "over": over, "oversubscribed": oversubscribed}
         choices |= {"recommend": False} if as_spec else {}
@@ -90,7 +91,7 @@ def best(
             answer = best_answer(store, sweep, names, threshold, over, **asked)
             found = store.sweeps.find(answer["sweep"])
             written = found.spec.written
-            together = side_by_side_words(store, found) if _compares_counts(answer) and not as_json else ""
+            notes = [] if as_json or as_spec else _on_times(store, found, answer)
     trainable = written is not None and not server and not oversubscribed and rate is None
     if as_spec:
         winners = winners_spec(written, answer)
@@ -105,14 +106,23 @@ def best(
         print_json(answer)
     else:
         print_groups(answer, question_options(by, threshold, over) if trainable else None)
-        if together:
-            click.echo(together)
+        for line in notes:
+            click.echo(line)
+
+
+def _on_times(store: Store, sweep: SweepRecord, answer: Mapping[str, Any]) -> list[str]:
+    """Why times may not compare."""
+    if answer["over"] not in ("seconds", "dollars"):
+        return []
+    side_by_side = side_by_side_words(store, sweep) if _compares_counts(answer) else ""
+    repeated = any(group["winner"] and group["winner"]["repeats"] > 1 for group in answer["groups"])
+    uneven = uneven_pace_words(store, sweep.id) if repeated else ""
+    return [line for line in (side_by_side, uneven) if line]
 
 
 def _compares_counts(answer: Mapping[str, Any]) -> bool:
-    """Whether times of several worker counts stand side by side."""
-    counts = {group["group"].get(WORKERS) for group in answer["groups"]}
-    return len(counts) > 1 and answer["over"] in ("seconds", "dollars")
+    """Whether several worker counts stand side by side."""
+    return len({group["group"].get(WORKERS) for group in answer["groups"]}) > 1
 
 
 def print_groups(answer: Mapping[str, Any], options: str | None = None) -> None:

@@ -65,7 +65,7 @@ def extend(
     """
     question = Question(names_in(by), threshold, over)
     if seeds is not None and (spec_path or overrides):
-        raise click.UsageError("--seeds adds seeds of the sweep's own settings; leave SPEC and --set, or --seeds")
+        raise click.UsageError("--seeds adds seeds of the sweep's own settings; omit SPEC and --set, or omit --seeds")
     if seeds is None and question != Question():
         raise click.UsageError("--by, --threshold and --over go with --seeds only")
     if seeds is not None:

@@ -161,7 +161,7 @@ def test_extend_trains_more_seeds_of_what_cannot_be_ruled_out(spec: Path, tmp_pa
     (after,) = answer["groups"]
     assert (answer["threshold"], after["settings"], after["trials"]) == (0.45, 7, len(states))
     _, err = sweeper("extend", "close", "--seeds", "2", "--set", "repeats=2", code=2)
-    assert "leave SPEC and --set, or --seeds" in err
+    assert "omit SPEC and --set, or omit --seeds" in err
     _, err = sweeper("extend", "close", "--threshold", "2", code=2)
     assert "go with --seeds only" in err
 

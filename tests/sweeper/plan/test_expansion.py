@@ -63,8 +63,8 @@ def test_parameters_always_tell_workers_batch_size_and_rate() -> None:
 def test_workers_that_cannot_share_layers_are_named() -> None:
     trial = {"model": "resnet-20", "parallel": {"channels": 2}}
     assert faults({"workers": [2, 3]}, trial=trial) == [
-        "space.workers: 3 is not a multiple of parallel.channels, 2: leave it out, or list the pairs of both below "
-        "space.points"
+        "space.workers: 3 is not a multiple of parallel.channels, 2: use multiples of 2, or list the pairs of both "
+        "below space.points"
     ]
     swept = planned({"workers": [2, 4], "parallel.channels": [1, 2]}, trial={"model": "resnet-20", "batch_size": 8})
     batches = [training(one.config).global_batch(one.workers) for one in swept]
