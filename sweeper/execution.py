@@ -18,6 +18,7 @@ from engine.factories import check_factory
 from engine.operators import check_operators, needs_operators
 from sweeper.answers.best import best_of
 from sweeper.answers.further_seeds import further_seeds
+from sweeper.answers.race_ahead import race_ahead
 from sweeper.errors import NotFoundError, RepeatedError, SpecError, StoreError
 from sweeper.gangs import EXECUTORS, Growth, make_executor
 from sweeper.gangs.launcher import find_launcher
@@ -133,6 +134,8 @@ def run_sweep(
         refuse_repetition(store, spec)
     for note in spec.notes():
         audience.say(f"note: {note}")
+    if ahead := race_ahead(spec):
+        audience.say(ahead)
     return execute(store, prepared.needed, execution, audience, lambda: store.sweeps.add(spec, trials))
 
 

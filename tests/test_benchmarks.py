@@ -32,6 +32,7 @@ ROW = {"name", "value", "unit", "baseline", "baseline_value", "ratio", "n", "spr
         "live",
         "pages",
         "pruning",
+        "repeating",
         "store",
     ],
 )

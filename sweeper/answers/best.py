@@ -17,6 +17,7 @@ from sweeper.errors import SpecError
 from sweeper.gangs.machine import local_capacity
 from sweeper.plan.trial import TrialState
 from sweeper.ranking import Candidate, Group, best_per_group
+from sweeper.ranking.belief import SMALL_REGRET
 from sweeper.ranking.settings import competitors, repeats_of
 from sweeper.scheduling.admission import shape_of
 from sweeper.spec import BY_LOSS, OVER
@@ -100,8 +101,9 @@ def best_of(
     exact = prune.method == "area" and not prune.floor and not gives_seeds(repeats)
     answers = [_group(group, accuracies, repeats, settled=settled and not exact) for group in groups]
     if recommend:
+        small = repeats.regret if isinstance(repeats, Race) and repeats.regret else SMALL_REGRET
         for one, group in zip(answers, groups, strict=True):
-            one["recommended"] = recommendation(group, limit)
+            one["recommended"] = recommendation(group, limit, small)
             one["not_recommended"] = None if one["recommended"] else not_recommended(group)
     for one in answers:
         if one["winner"]:

@@ -15,7 +15,7 @@ from sweeper.spec.repeats import LEVEL
 _KEPT = 256  # groups, whose answers are not computed again in this process
 
 
-def recommendation(group: Group, threshold: float | None) -> dict[str, Any] | None:
+def recommendation(group: Group, threshold: float | None, small_regret: float = SMALL_REGRET) -> dict[str, Any] | None:
     """What is recommended of a group; None where nobody won, or the trials are too few or not fit for a model.
 
     {"trial", "parameters", "expected_area", "area_interval", "qualifies", "probability", "expected_regret", "level",
@@ -29,7 +29,7 @@ def recommendation(group: Group, threshold: float | None) -> dict[str, Any] | No
     share; so many "trials" tell it, of which "repeats" repeat a setting. "more_seeds" of each setting that is not
     ruled out would bring the expected regret to "small_regret"; None where ten would not.
     """
-    found = _beliefs(group, threshold)
+    found = _beliefs(group, threshold, small_regret)
     if found is None:
         return None
     return {
@@ -41,7 +41,7 @@ def recommendation(group: Group, threshold: float | None) -> dict[str, Any] | No
         "trials": found.noise.trials,
         "repeats": found.noise.repeats,
         "more_seeds": found.more_seeds,
-        "small_regret": SMALL_REGRET,
+        "small_regret": small_regret,
     }
 
 
@@ -50,17 +50,17 @@ def not_recommended(group: Group) -> str | None:
     return unfit(group) if group.winner else None
 
 
-def _key(group: Group, threshold: float | None) -> Any:
+def _key(group: Group, threshold: float | None, small_regret: float) -> Any:
     """The same for groups of the same trials with the same numbers."""
     told = tuple(
         (one.trial, one.state, one.area, one.minimum_loss) for member in group.members for one in member.trials
     )
-    return tuple(map(repr, group.key.items())), threshold, told
+    return tuple(map(repr, group.key.items())), threshold, small_regret, told
 
 
 @cached(LRUCache(_KEPT), key=_key, lock=Lock())
-def _beliefs(group: Group, threshold: float | None) -> Beliefs | None:
-    return beliefs(group, threshold)
+def _beliefs(group: Group, threshold: float | None, small_regret: float) -> Beliefs | None:
+    return beliefs(group, threshold, small_regret)
 
 
 def _setting(one: Belief) -> dict[str, Any]:

@@ -23,13 +23,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweeper.ranking import Candidate, Group
+from sweeper.ranking.next_seeds import Prospect
 from sweeper.ranking.settings import setting_key, without_seed
 from sweeper.spec.repeats import LEVEL
 
@@ -39,7 +41,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-SMALL_REGRET = 0.005  # further seeds are worth while until the expected regret is below
+T = TypeVar("T")
+
+SMALL_REGRET = 0.005  # further seeds are worth while until the expected regret is below, unless said otherwise
 MOST_SEEDS = 10  # that are thought of for that
 _FEWEST = 6  # trials, from which the model is told
 _MOST = 300  # trials: the time grows with the third power
@@ -47,12 +51,13 @@ _LEARNT = 120  # trials that hyperparameters are learnt from, evenly among the o
 _FARTHEST = 3.0  # times the smallest area of a group: trials beyond say little about the best
 _NEAREST, _SIZE = 12, 100.0  # trials of a group that are looked at all the same, up to so many times as far
 _DRAWS = 4000
+_FAR = 1.0  # of the logarithm of a cost above the smallest one's, from where on a setting is none of the best
 _NEVER = 1e-3  # the least share of runs that come to the threshold, by which an area is divided
 # What is known of noise before any trial: 3 % of an area, give or take a factor of 3 (a standard deviation of its
 # logarithm); of the length over which areas change: 1.5 standard deviations of a parameter, a factor of 2.7.
 # Of what is a setting's own, which only repeats can tell from noise: 1 %.
-_USUAL_NOISE, _USUAL_OWN, _SPREAD = 0.03, 0.01, 1.1
-_USUAL_LENGTH, _LENGTH_SPREAD = 1.5, 1.0
+USUAL_NOISE, USUAL_OWN, _SPREAD = 0.03, 0.01, 1.1
+USUAL_LENGTH, _LENGTH_SPREAD = 1.5, 1.0
 _KINDS = 12  # values other than numbers; texts that differ from setting to setting, as names do, tell nothing
 _JITTER = 1e-10
 _SAME = 1e-4  # a length within which only a setting itself lies
@@ -97,8 +102,8 @@ class Belief:
 class Beliefs:
     """Those of a group's qualified settings that may be the best, with the smallest expected regret first.
 
-    `more_seeds` is how many more of each of `not_ruled_out` would bring the expected regret to `SMALL_REGRET`: 0 where
-    it is there already, None where `MOST_SEEDS` do not suffice.
+    `more_seeds` is how many more of each of `not_ruled_out` would bring the expected regret to a small one: 0 where it
+    is there already, None where `MOST_SEEDS` do not suffice.
     """
 
     settings: tuple[Belief, ...]
@@ -122,24 +127,44 @@ class Beliefs:
         return tuple(found if self.recommended in found else [*found, self.recommended])
 
 
-def beliefs(group: Group, threshold: float | None) -> Beliefs | None:
-    """What is believed of the qualified settings of a group.
+def beliefs(group: Group, threshold: float | None, small_regret: float = SMALL_REGRET) -> Beliefs | None:
+    """What is believed of the qualified settings of a group; `more_seeds` would bring the regret to a small one.
 
     None where no trial qualifies, and where the trials do not allow a model: fewer than six, or areas or minimum losses
     that are not above zero. The same trials give the same answer: draws have a fixed seed.
     """
+    return _modelled(group, threshold, lambda draws, settings, noise: draws.beliefs(settings, noise, small_regret))
+
+
+def outlook(group: Group, threshold: float | None) -> tuple[Beliefs, Prospect] | None:
+    """The same, and what further seeds would tell; `more_seeds` are not looked for.
+
+    The prospect is of the first of the settings, in their order: of all that may be the best.
+    """
+    return _modelled(group, threshold, lambda draws, settings, noise: draws.outlook(settings, noise))
+
+
+def _modelled(group: Group, threshold: float | None, asked: Callable[[_Draws, list[Candidate], Noise], T]) -> T | None:
     if group.winner is None:
         return None
     rows = _rows(group, group.winner)
     if _unfit(rows):
         return None
+    with one_thread():
+        found = _told(group, group.winner, rows, threshold)
+        return None if found is None else asked(*found)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Matrices are small here, and trials may be running on the other cores."""
     import sklearn.gaussian_process
     import sklearn.linear_model  # noqa: F401 - limits hold for libraries that are there already
     from threadpoolctl import threadpool_limits
 
-    # Trials may be running on the other cores. Limits are the process's, and two who set them restore each other's.
+    # Limits are the process's, and two who set them restore each other's.
     with _ALONE, threadpool_limits(1):
-        return _told(group, group.winner, rows, threshold)
+        yield
 
 
 def unfit(group: Group) -> str:
@@ -157,7 +182,10 @@ def _unfit(rows: Sequence[Candidate]) -> str:
     return ""
 
 
-def _told(group: Group, winner: Candidate, rows: Sequence[Candidate], threshold: float | None) -> Beliefs | None:
+def _told(
+    group: Group, winner: Candidate, rows: Sequence[Candidate], threshold: float | None
+) -> tuple[_Draws, list[Candidate], Noise] | None:
+    """Draws of the settings that may win, these themselves, and how many trials told it."""
     import numpy as np
 
     keys = [setting_key(one.parameters) for one in rows]
@@ -166,7 +194,7 @@ def _told(group: Group, winner: Candidate, rows: Sequence[Candidate], threshold:
     if setting_key(winner.parameters) not in place:  # it is derived from another, or one of very many
         return None
     of_row = np.array([place[key] for key in keys])
-    inputs = _inputs(list(settings.values()))
+    inputs = inputs_of(list(settings.values()))
     areas = _Surface(inputs, of_row, np.log([_number(one.area) for one in rows]))
     losses = None
     if threshold is not None:
@@ -176,7 +204,7 @@ def _told(group: Group, winner: Candidate, rows: Sequence[Candidate], threshold:
     places = np.array([place[key] for key in competing])
     limit = math.log(threshold) if threshold is not None else math.inf
     told = Noise(0.0, len(rows), len(rows) - len(settings))
-    return _Draws(areas, losses, places, limit).beliefs([ranked[key] for key in competing], told)
+    return _Draws(areas, losses, places, limit), [ranked[key] for key in competing], told
 
 
 def _rows(group: Group, winner: Candidate) -> list[Candidate]:
@@ -205,7 +233,7 @@ def _number(value: float | None) -> float:
     return value
 
 
-def _inputs(settings: Sequence[Mapping[str, Any]]) -> Array:
+def inputs_of(settings: Sequence[Mapping[str, Any]]) -> Array:
     """A row for each setting: its parameters as numbers, each column with a standard deviation of one.
 
     Positive numbers that span a factor of three or more count by their logarithms. Where only some settings have a
@@ -319,7 +347,7 @@ def _kernel(columns: int) -> Any:
     """Hyperparameters: the smooth part's variance and lengths, the variance of settings' own parts, and the noise's."""
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-    smooth = ConstantKernel(1.0, (1e-2, 1e3)) * Matern([_USUAL_LENGTH] * columns, [(0.2, 30.0)] * columns, nu=2.5)
+    smooth = ConstantKernel(1.0, (1e-2, 1e3)) * Matern([USUAL_LENGTH] * columns, [(0.2, 30.0)] * columns, nu=2.5)
     own = ConstantKernel(1e-3, (1e-8, 1.0)) * RBF(_SAME, "fixed")
     return smooth + own + WhiteKernel(1e-2, (1e-8, 1.0))
 
@@ -332,7 +360,7 @@ class _Hyperparameters:
     """
 
     def __init__(self, scale: float, *, several: bool) -> None:
-        self._usual = 2 * math.log(_USUAL_OWN / scale), 2 * math.log(_USUAL_NOISE / scale)
+        self._usual = 2 * math.log(USUAL_OWN / scale), 2 * math.log(USUAL_NOISE / scale)
         self._several = several
         self.thetas: list[Array] = []
         self.weights: Sequence[float] = ()
@@ -359,7 +387,7 @@ class _Hyperparameters:
         """The negative logarithm of the prior's density, and its gradient."""
         import numpy as np
 
-        off = (theta[1:-2] - math.log(_USUAL_LENGTH)) / _LENGTH_SPREAD
+        off = (theta[1:-2] - math.log(USUAL_LENGTH)) / _LENGTH_SPREAD
         far = (theta[-2:] - self._usual) / (2 * _SPREAD)
         return 0.5 * float(off @ off + far @ far), np.concatenate([[0.0], off / _LENGTH_SPREAD, far / (2 * _SPREAD)])
 
@@ -477,8 +505,33 @@ class _Draws:
 
         return np.asarray(ndtr((self._limit - minima) / np.sqrt(variance)))
 
-    def beliefs(self, settings: Sequence[Candidate], noise: Noise) -> Beliefs:
+    def beliefs(self, settings: Sequence[Candidate], noise: Noise, small_regret: float) -> Beliefs:
         """Of all settings, in the order of the places."""
+        import numpy as np
+
+        order, first = self._first(settings, noise)
+        if first.recommended.regret <= small_regret:
+            return first
+        numbers = {id(one): at for at, one in zip(order, first.settings, strict=True)}
+        rivals = np.array([numbers[id(one)] for one in first.not_ruled_out])
+        return replace(first, more_seeds=self._more_seeds(rivals, small_regret))
+
+    def outlook(self, settings: Sequence[Candidate], noise: Noise) -> tuple[Beliefs, Prospect]:
+        """The same, and the prospect of those settings that may be the best."""
+        import numpy as np
+
+        order, found = self._first(settings, noise)
+        last = max(at for at, one in enumerate(found.settings) if one.probability)
+        chosen = order[: last + 1]
+        # What is far from the best may be anywhere: how far does not matter, and no normal distribution has such tails.
+        costs = np.log(self._costs[:, chosen] / self._least.mean()).clip(max=_FAR)
+        shown = [self._logarithms, *([self._minima] if self._minima else [])]
+        values = np.concatenate([costs, *(one.values[:, chosen] for one in shown)], axis=1)
+        seeds_noise = np.stack([one.mean_noise[chosen] for one in shown])
+        return found, Prospect(values.mean(axis=0), np.cov(values, rowvar=False), seeds_noise)
+
+    def _first(self, settings: Sequence[Candidate], noise: Noise) -> tuple[list[int], Beliefs]:
+        """What is believed, the smallest expected regret first, and the places in that order; without `more_seeds`."""
         import numpy as np
 
         chances = np.bincount(self._costs.argmin(axis=1), minlength=len(settings)) / _DRAWS
@@ -497,14 +550,9 @@ class _Draws:
         ]
         order = sorted(range(len(found)), key=lambda at: found[at].regret)
         told = replace(noise, share=float(np.sqrt(self._logarithms.mean_noise[order[0]])))
-        first = Beliefs(tuple(found[at] for at in order), told, 0)
-        if first.recommended.regret <= SMALL_REGRET:
-            return first
-        numbers = {id(one): at for at, one in enumerate(found)}
-        rivals = np.array([numbers[id(one)] for one in first.not_ruled_out])
-        return Beliefs(first.settings, told, self._more_seeds(rivals))
+        return order, Beliefs(tuple(found[at] for at in order), told, 0)
 
-    def _more_seeds(self, rivals: Array) -> int | None:
+    def _more_seeds(self, rivals: Array, small_regret: float) -> int | None:
         """How many more seeds of each rival would bring the expected regret to a small one."""
         import numpy as np
 
@@ -517,6 +565,6 @@ class _Draws:
                 shares = self._share(minima, left + self._minima.mean_noise)
                 believed = believed - np.log(np.maximum(shares, _NEVER))
             costs = self._costs[np.arange(_DRAWS), believed.argmin(axis=1)]
-            if (costs / self._least).mean() - 1 <= SMALL_REGRET:
+            if (costs / self._least).mean() - 1 <= small_regret:
                 return seeds
         return None

@@ -30,8 +30,10 @@ def test_a_race_of_real_trainings_ends_with_a_winner_and_goes_on_from_the_store(
     assert winner["parameters"]["learning_rate"] == 0.1
     assert winner["repeats"] >= 2
     assert winner["area_interval"][0] < winner["area"] < winner["area_interval"][1]
+    assert "repeats: 2 seeds of each of 3 settings" in err
     # On a busy machine both seeds of the worse rate may be pruned: then there is nobody to be told apart from.
-    decided = group["separated"] or group["qualified_settings"] == 1
+    sure = group["recommended"] and group["recommended"]["probability"] >= 0.95
+    decided = sure or group["separated"] or group["qualified_settings"] == 1
     assert decided or winner["repeats"] == 6
     counts = dict(rows(tmp_path, "SELECT json_extract(parameters, '$.learning_rate'), count(*) FROM trial GROUP BY 1"))
     assert counts[0.001] < counts[0.1] or decided

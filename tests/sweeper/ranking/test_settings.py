@@ -17,6 +17,9 @@ from sweeper.ranking.settings import competitors, rank_groups, repeats_of
 from sweeper.spec import StoredSpec, parse_spec
 from sweeper.spec.repeats import Race, gives_seeds
 
+REGRET: tuple[Any, int, bool] = ({"regret": "1%"}, 1, True)
+NO_SHARE = "is no share above 0 % and below 100 %; give one, for example 1% or 0.01"
+
 
 def trial(rate: float, seed: int, area: float | None = 1.0, minimum: float | None = 1.0, **others: Any) -> Candidate:
     parameters = {"workers": 1, "learning_rate": rate, "seed": seed}
@@ -102,7 +105,7 @@ def test_in_a_race_a_setting_counts_with_the_seeds_that_came_to_something() -> N
 
 def test_the_spec_says_whether_seeds_are_repeats() -> None:
     written = {"name": "x", "space": {"batch_size": [8]}}
-    for repeats, seeds, given in ((1, 1, False), (3, 3, True), ("auto", 2, True), ({"at_least": 4}, 4, True)):
+    for repeats, seeds, given in ((1, 1, False), (3, 3, True), ("auto", 2, True), ({"at_least": 4}, 4, True), REGRET):
         spec = parse_spec({**written, "repeats": repeats})
         stored = StoredSpec(spec.model_dump(mode="json")).repeats
         assert stored == spec.repeats
@@ -141,7 +144,13 @@ def test_a_further_seed_is_what_a_plan_of_more_repeats_has() -> None:
     [
         ("many", "repeats: 'many': is no number of repeats; give a whole number of at least 1, or auto"),
         ({"at_leest": 2}, "repeats.at_leest: unknown key; did you mean at_least?"),
-        ({"at_least": 1}, "repeats.at_least: 1 must be at least 2; give a larger number"),
+        ({"at_least": 0}, "repeats.at_least: 0 must be at least 1; give a larger number"),
+        ({"regret": "little"}, "repeats.regret: 'little': is no share; give one, for example 1% or 0.01"),
+        ({"regret": "0%"}, f"repeats.regret: '0%': {NO_SHARE}"),
+        ({"regret": 1}, f"repeats.regret: 1: {NO_SHARE}"),
+        ({"regret": True}, "repeats.regret: True: is no share; give one, for example 1% or 0.01"),
+        ({"regret": "nan"}, f"repeats.regret: 'nan': {NO_SHARE}"),
+        ({"regret": [1]}, "repeats.regret: is no share; give one, for example 1% or 0.01"),
         ({"level": 1}, "repeats.level: 1 must be less than 1; give a smaller number"),
         ({"at_least": 5, "at_most": 3}, "repeats: at_least 5 is above at_most 3: exchange them"),
         (
@@ -161,3 +170,17 @@ def test_a_race_gives_the_seeds_and_has_room_for_all_of_them() -> None:
     assert faults("auto", trial={"seed": 2**63 - 5})[0].startswith("trial.seed: ")
     with pytest.raises(ValidationError):
         Race(at_most=1)
+
+
+@pytest.mark.parametrize("written", ["1%", " 1 % ", 0.01, "0.01"])
+def test_a_regret_is_a_share_as_people_write_it(written: Any) -> None:
+    race = parse_spec({"name": "x", "space": {"batch_size": [8, 16]}, "repeats": {"regret": written}}).repeats
+    assert isinstance(race, Race)
+    assert race.regret == pytest.approx(0.01)
+    assert (race.at_least, race.at_most) == (1, 10)
+    assert Race(regret=0.02, at_least=3).at_least == 3
+
+
+def test_a_race_that_an_earlier_version_stored_is_read_as_it_was() -> None:
+    stored = StoredSpec({"repeats": {"method": "auto", "at_least": 2, "at_most": 6, "level": 0.9, "trials": None}})
+    assert stored.repeats == Race(at_least=2, at_most=6, level=0.9)
