@@ -76,9 +76,9 @@ def candidate_table(source: Source) -> CandidateTable:
     answers = source.answers(True)
     if not any("recommended" in answer for answer in answers):
         raise FigureError(
-            f"sweep {trials.name!r}: how sure the answer is has not been computed, since trials run or another view of "
-            "the sweep was asked for",
-            "look again when the trials have ended",
+            f"sweep {trials.name!r}: how sure the answer is has not been computed: trials are running, or another view "
+            "of the sweep was asked for",
+            "look again when they have ended",
         )
     groups = tuple(_candidates(group, answer, trials) for group, answer in zip(trials.groups, answers, strict=True))
     if not any(one.candidates for one in groups):

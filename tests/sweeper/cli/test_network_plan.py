@@ -127,7 +127,11 @@ def test_one_worker_sends_nothing_and_needs_no_measuring() -> None:
 
 def test_an_interrupt_ends_the_measuring_ranks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(TAG, str(tmp_path))
-    job = begin("costs", "vgg19", "--plan", "--workers", "1", "--batch", "16")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
+    try:
+        job = begin("costs", "vgg19", "--plan", "--workers", "1", "--batch", "16")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert eventually(lambda: len(others(tmp_path)) >= 3)  # the command, mpiexec, and what that starts
     job.send_signal(signal.SIGINT)
     job.communicate()

@@ -97,5 +97,5 @@ def test_it_says_why_nothing_can_be_shown(store: Store) -> None:
     none = run(store, {"learning_rate": [0.1, 0.2]}, lambda _: curve(3.0, 2.0), name="none")
     with pytest.raises(FigureError, match=r"best minimum loss 2\.000, threshold 1\.8"):
         figure.table(source_of(store, none))
-    with pytest.raises(FigureError, match="since trials run or another view"):
+    with pytest.raises(FigureError, match="trials are running, or another view"):
         figure.table(Source(store, trial_table(store, few), answers=lambda _: [{"group": {}}]))
