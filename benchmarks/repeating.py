@@ -117,7 +117,7 @@ def by_race(sweep: SimulatedSweep, race: Race) -> Spent:
 
 
 def by_equal_repeats(sweep: SimulatedSweep, regret: float, at_most: int = 10) -> Spent:
-    """A seed more of every setting until the model expects the wanted regret, or there are so many of each."""
+    """One more seed of every setting at a time, until the model expects the wanted regret or all have so many."""
     for _ in range(at_most):
         sweep.train_all()
         spent = _spent(sweep)

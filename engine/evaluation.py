@@ -49,7 +49,7 @@ class Evaluator:
         """Collective: the same on every rank. Weights, running means and random state stay as they are."""
         buffers = [*self._task.module.buffers()]
         kept = [buffer.clone() for buffer in buffers]
-        if self._group.groups == self._comm.size:  # others share layers, whose buffers are parts that belong together
+        if not self._group.shares_layers:  # their buffers are parts that belong together
             share_buffers(self._task.module, self._comm)
         modes = [(part, part.training) for part in self._task.module.modules()]
         self._task.module.eval()

@@ -38,8 +38,8 @@ class Learner:
     """Network, gradients, optimizer, exchange, and on a GPU its recorded step. Collective over `comm`.
 
     `begin` makes it as new for a trial, whose curve then does not depend on what it has learned before. `fused` asks
-    for the compiled operators' SGD and augmentation. `group` says who has samples together with this
-    rank. `memory` is the memory pool of recorded steps on a GPU.
+    for the compiled operators' SGD and augmentation. `group` says who has samples together with this rank. `memory` is
+    the memory pool of recorded steps on a GPU.
     """
 
     def __init__(
@@ -60,7 +60,6 @@ class Learner:
         self.config, self.comm, self.device, self.precision = config, comm, device, precision
         self.task, self.phases = task, phases
         self.loaded, self._group, self._has_full_steps = loaded, group, has_full_steps
-        self._shares_layers = group.groups < comm.size
         self.module = task.module.to(device)
         _lay_out(self.module)
         self.flat = FlatParameters(self.module)
@@ -116,7 +115,7 @@ class Learner:
 
         `fast` where the step is full, which kernels may have been made for.
         """
-        if not len(samples) and not self._shares_layers:  # those who share them go through all of them together
+        if not len(samples) and not self._group.shares_layers:  # those who share them go through all of them together
             self.flat.gradients.zero_()
             return
         inputs, targets = self.loaded.batches.get(samples)
@@ -135,7 +134,7 @@ class Learner:
         the mean loss over all of them, also where the shares are not equal. Layers that ranks share sum up gradients
         instead of averaging them. An image's loss is the mean of its copies'.
         """
-        averaged = 1 if self._shares_layers else self.comm.size
+        averaged = 1 if self._group.shares_layers else self.comm.size
         with casting(self.precision, self.device):
             loss = self.task.loss_sum(module(inputs), targets)
         self.flat.compute_gradients(loss, torch.full_like(loss, averaged / (images * self._copies)))
@@ -143,8 +142,8 @@ class Learner:
 
     def _make_exchange(self) -> tuple[str, Exchange]:
         """The method by which gradients are combined, and what does so."""
-        if self._shares_layers:
-            return "layer by layer", Alone(self.optimizer, self.phases)
+        if self._group.shares_layers:
+            return "layer by layer", Alone(self.optimizer, self.phases, "direct")
         how = self.config.exchange
         method = chosen_method(how, self.comm, self.flat)
         exchange = make_exchange(
@@ -170,7 +169,7 @@ class Learner:
         """Full steps on a GPU as a graph, with the exchange where that stays on the GPU; not of layers in parts."""
         resident, batch = self.loaded.batches, self.config.global_batch(self.comm.size)
         local = len(range(*self._group.share(0, batch))) * self._copies
-        if not isinstance(resident, ResidentBatches) or batch < self.comm.size or self._shares_layers:
+        if not isinstance(resident, ResidentBatches) or batch < self.comm.size or self._group.shares_layers:
             return None
         if self.phases.detailed and self.exchange.overlapped:
             return None  # a graph cannot be cut while buckets are on their way

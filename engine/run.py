@@ -47,9 +47,8 @@ class Run:
         self.config, self.comm = config, comm
         kept = Kept(comm) if kept is None else kept
         self.device = kept.device(config.device)
-        channels = config.parallel.channels
-        self.group = SampleGroup.of(comm.rank, comm.size, channels)
-        wanted = config.precision if channels == 1 else _of_parts(config.precision)
+        self.group = SampleGroup.of(comm.rank, comm.size, config.parallel.channels)
+        wanted = _of_parts(config.precision) if self.group.shares_layers else config.precision
         self.precision = choose_precision(wanted, self.device)
         set_products(self.precision)
         self._on_gpu = self.device.type == "cuda"
@@ -61,11 +60,11 @@ class Run:
         self._stream = Stream(len(loaded.data), config.seed, config.augmentation.instances)
         self._copies = config.augmentation.copies
         # Compiled operators compute whole layers, so parts are torch's.
-        built = config if channels == 1 else config.model_copy(update={"fc": "torch"})
+        built = config.model_copy(update={"fc": "torch"}) if self.group.shares_layers else config
         task = _build(built, loaded.data, comm.rank)
         self._parameters = sum(one.numel() for one in task.module.parameters() if one.requires_grad)
-        if channels > 1:
-            task = self._split(task, loaded.data, kept.grid(channels, self.device))
+        if self.group.shares_layers:
+            task = self._split(task, loaded.data, kept.grid(config.parallel.channels, self.device))
         has_full_steps = self.budget.full_steps > 0
 
         def make(memory: Pool | None) -> Learner:
@@ -89,7 +88,7 @@ class Run:
         self._learner.warm_up(*self._share_of(0), self._images_of(0))
         # What ranks draw for themselves, as dropout does, differs; and it does not depend on what warming up drew.
         # Ranks that share layers draw the same masks for all samples, of which each uses its part.
-        _seed_all(_drawn_seed(self.config.seed, self.comm.rank if self.config.parallel.channels == 1 else 0))
+        _seed_all(_drawn_seed(self.config.seed, 0 if self.group.shares_layers else self.comm.rank))
 
     def step(self, step: int) -> None:
         """One step of all ranks; adds this rank's share of its loss, summed over images, to `loss_sum`."""
@@ -143,7 +142,7 @@ class Run:
     def digest(self) -> str:
         """Tells apart runs whose checkpoints do not fit each other."""
         # A network in one part has the digests of before there could be several.
-        left_out = {"checkpoint_every"} | ({"parallel"} if self.config.parallel.channels == 1 else set())
+        left_out = {"checkpoint_every"} | (set() if self.group.shares_layers else {"parallel"})
         settings = self.config.model_dump_json(exclude=left_out)
         lie = f"{len(self.flat)} {self.flat.orders} {len(self._learner.optimizer.state())}"
         return hashlib.sha256(f"{settings} {self.comm.size} {self.budget.images} {lie}".encode()).hexdigest()
@@ -162,7 +161,7 @@ class Run:
             "exchange": self._exchange_in_words(),
             **self._parts_in_words(),
             **self._curve_in_words(),
-            "messages": self.exchange.staging if self.config.parallel.channels == 1 else "direct",
+            "messages": self.exchange.staging,
             "precision": self.precision,
             "captured": self._learner.captured is not None,
         }
@@ -195,7 +194,7 @@ class Run:
         every = self.config.exchange.every
         if self.comm.size == 1:
             return "none, one worker"
-        if self.config.parallel.channels > 1:
+        if self.group.shares_layers:
             return f"{self._learner.method}, gradients summed"
         when = f" every {every} steps" if every > 1 else ""
         own = ", from initial weights of each rank's own" if self.config.exchange.start == "own" else ""
@@ -208,10 +207,9 @@ class Run:
         return replace(task, module=module)
 
     def _parts_in_words(self) -> dict[str, str]:
-        channels, groups = self.config.parallel.channels, self.group.groups
-        if channels == 1:
+        if not self.group.shares_layers:
             return {}
-        return {"parallel": f"layers in {channels} parts, samples in {groups}"}
+        return {"parallel": f"layers in {self.config.parallel.channels} parts, samples in {self.group.groups}"}
 
     def _curve_in_words(self) -> dict[str, str]:
         if self.comm.size == 1 or not self.config.exchange.weights_differ:

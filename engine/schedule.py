@@ -12,9 +12,9 @@ def rate_of(config: TrainingConfig, step: int, steps: int, workers: int) -> floa
 
     Workers that share layers count as one. The peak is `learning_rate`, times the workers with `linear_scaling` (Goyal
     et al., Accurate, large minibatch SGD, 2017). Over the first `warm_up` of the run the rate rises in a straight line
-    to the peak, which its last step has.
-    After it "constant" stays, "step" multiplies by `factor` at each of `milestones`, and "cosine" goes down half a wave
-    towards 0 (Loshchilov and Hutter, SGDR, 2016, without restarts). Parts of a run are parts of its images.
+    to the peak, which its last step has. After it "constant" stays, "step" multiplies by `factor` at each of
+    `milestones`, and "cosine" goes down half a wave towards 0 (Loshchilov and Hutter, SGDR, 2016, without restarts).
+    Parts of a run are parts of its images.
     """
     schedule = config.schedule
     peak = config.learning_rate * (workers if schedule.linear_scaling else 1)

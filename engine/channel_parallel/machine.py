@@ -69,7 +69,7 @@ class Link:
 class Machine:
     """What a rank can do: seconds until a message arrives, bytes it sends a second, multiply-adds a second.
 
-    What was measured goes before these numbers: the seconds that parts of layers take, and collectives.
+    Measured times of parts of layers and of collectives take precedence over these numbers.
     """
 
     latency_s: float
@@ -90,6 +90,12 @@ class Machine:
             return self.links[collective].seconds(count, ranks)
         passes = 2 if collective == "sum" else 1
         return passes * math.log2(ranks) * self.latency_s + count / self.bytes_per_s
+
+
+CORE = Machine(latency_s=20e-6, bytes_per_s=3e9, multiply_adds_per_s=30e9)
+"""What is assumed of a rank with a core of a server, and MPI over shared memory."""
+GPU = Machine(latency_s=20e-6, bytes_per_s=150e9, multiply_adds_per_s=20e12)
+"""What is assumed of a rank with a current GPU in float32, and NCCL over NVLink."""
 
 
 def _share(count: int, ways: int) -> int:

@@ -7,14 +7,10 @@ from torch import nn
 from engine.channel_parallel.algorithms import Algorithm
 from engine.channel_parallel.choice import plan_of
 from engine.channel_parallel.grid import ProcessGrid
-from engine.channel_parallel.machine import Machine
+from engine.channel_parallel.machine import CORE, GPU
 from engine.channel_parallel.network import ChannelParallelNetwork, split_network
 from engine.channel_parallel.shapes import shapes_of
 from engine.config import ParallelConfig
-
-# What is assumed of a rank: a core of a server and MPI over shared memory; a current GPU and NCCL over NVLink.
-_CORE = Machine(latency_s=20e-6, bytes_per_s=3e9, multiply_adds_per_s=30e9)
-_GPU = Machine(latency_s=20e-6, bytes_per_s=150e9, multiply_adds_per_s=20e12)
 
 
 def split_for(
@@ -36,5 +32,5 @@ def _algorithms(
 ) -> Algorithm | dict[str, Algorithm]:
     if config.algorithm != "auto":
         return config.algorithm
-    machine = _CORE if grid.device.type == "cpu" else _GPU
+    machine = CORE if grid.device.type == "cpu" else GPU
     return plan_of(shapes_of(network, sample_shape, batch), grid.samples, grid.channels, machine).algorithms

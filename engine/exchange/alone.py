@@ -9,15 +9,15 @@ from engine.phases import Phases
 class Alone:
     """Applies this rank's gradients as they are: nothing is copied or sent.
 
-    The exchange of a single rank by whatever method, and of ranks that share layers, which sum up their own gradients.
+    The exchange of a single rank by whatever method, and of ranks that share layers, which sum up their own gradients;
+    `staging` says where these lie.
     """
 
     on_device = True
     overlapped = False
-    staging = "none"
 
-    def __init__(self, optimizer: Optimizer, phases: Phases) -> None:
-        self._optimizer, self._phases = optimizer, phases
+    def __init__(self, optimizer: Optimizer, phases: Phases, staging: str = "none") -> None:
+        self._optimizer, self._phases, self.staging = optimizer, phases, staging
 
     def start(self) -> None:
         """See `Exchange.start`; the weights are there."""

@@ -10,15 +10,12 @@ from typing import Any
 
 from dashboards.figures.words.numbers import measure
 from engine.channel_parallel.choice import WAYS, NetworkPlan, plans_of
-from engine.channel_parallel.machine import Machine
+from engine.channel_parallel.machine import GPU
 from experiments.channel_parallel.layers import KINDS
 from experiments.study import Study
 
 PASSES = ("forward", "backward")
 BY_SAMPLES = WAYS[0]
-# What is assumed of a GPU for the plans, as of a current one in float32 over NVLink: 20 µs for each doubling of the
-# ranks in a collective, 150 GB/s between GPUs, 20 trillion multiply-adds a second.
-GPU = Machine(latency_s=20e-6, bytes_per_s=150e9, multiply_adds_per_s=20e12)
 WORKERS = (8, 32, 64, 128, 256, 512, 1024)
 MODEL, SAMPLE_SHAPE, CLASSES, BATCH = "resnet-50", (3, 224, 224), 1000, 256
 _NONE = "–"

@@ -52,8 +52,9 @@ def plan_answer(
 ) -> dict[str, Any]:
     """How so many workers best share the layers of a model; `batch` is that of all together, one for each if unsaid.
 
-    What is not given of the machine is measured on its cores, never its GPUs, where it has a core for each worker and
-    an mpiexec, else assumed. "can_be_swept" says whether `trial.parallel` takes such a network, as far as is known.
+    Machine numbers that are not given are measured, on cores and never on GPUs, if there are a core for each worker and
+    an mpiexec; otherwise they are assumed. "can_be_swept" says whether `trial.parallel` takes such a network, as far as
+    is known.
     Grids come fastest first. Seconds are those of a step, bytes those that all workers together move in it. A way of
     sharing a layer that the workers cannot take, for want of samples, has None.
 

@@ -34,7 +34,7 @@ _TRACEBACK = re.compile(
     r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(?!Traceback \()\S.*(?=\n)", re.MULTILINE
 )
 _OF_RANK = re.compile(r"^\[rank\d+\]: ", re.MULTILINE)  # torch's, before each line of a rank's traceback
-# What mpiexec says between two rules, or after one at the end.
+# A notice of mpiexec: text between two rules, or after a last one.
 _NOTICE = re.compile(r"^([-=])\1{29,}\n(.*?)(?:^\1{30,}$|\Z)", re.MULTILINE | re.DOTALL)
 _LAUNCHERS = re.compile(r"mpiexec|mpirun|prterun|Primary job|BAD TERMINATION|MPI_A", re.IGNORECASE)
 _UNCAUGHT = 1  # Python's exit code after an exception that nobody caught
