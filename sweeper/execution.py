@@ -78,9 +78,12 @@ class Execution:
         return bool(self.ray_address) or self.executor == "slurm"
 
 
+_HANGS_ON_DERIVED = "is derived and of a setting that may be the best"
+
+
 @dataclass(frozen=True)
 class Rerun:
-    """A sweep some of whose trials were run again; the rest are numbers of oversubscribed trials.
+    """A sweep some of whose trials were run again; the rest are numbers of oversubscribed and derived trials.
 
     Of those `to_repeat`, `beaten` keep their old results since they can no longer win: their repetitions were pruned,
     or did not begin. `unfinished` keep them since their new attempts failed, or they were stopped.
@@ -278,11 +281,19 @@ def _going_on(sweep: SweepRecord, spec: SweepSpec) -> SweepSpec:
 
 
 def rerun_sweep(
-    store: Store, reference: str, execution: Execution, audience: Audience, *, failed: bool, oversubscribed: bool
+    store: Store,
+    reference: str,
+    execution: Execution,
+    audience: Audience,
+    *,
+    failed: bool = False,
+    oversubscribed: bool = False,
+    derived: bool = False,
 ) -> Rerun:
     """Run what failed, or what shared cores or GPUs, once more, with all that waits of the sweep.
 
-    Oversubscribed trials that this machine cannot seat are left out, unless it can seat none. Each of the others keeps
+    With `derived` those of the derived trials are trained on which the answer of `best` hangs. Oversubscribed trials
+    that this machine cannot seat are left out, unless it can seat none. Each of these and the derived ones keeps
     its result until the end of a new attempt replaces it; so too if this call raises.
 
     Raises:
@@ -290,23 +301,25 @@ def rerun_sweep(
         SeatingError, LaunchError, OperatorsError, DataError, FactoryError: something is missing, and nothing changed.
     """
     sweep = store.sweeps.find(reference)
-    shared = _to_repeat(store, sweep, execution, audience) if oversubscribed else []
-    if not (shared or (failed and sweep.states.get(TrialState.FAILED))):
-        kinds = [*(["has failed"] if failed else []), *(["is oversubscribed"] if oversubscribed else [])]
+    again = _to_repeat(store, sweep, execution, audience) if oversubscribed else []
+    again += _derived_candidates(store, sweep) if derived else []
+    if not (again or (failed and sweep.states.get(TrialState.FAILED))):
+        asked = {"has failed": failed, "is oversubscribed": oversubscribed, _HANGS_ON_DERIVED: derived}
+        kinds = [kind for kind, wanted in asked.items() if wanted]
         problem = f"sweep {sweep.id}: none of its trials {' or '.join(kinds)}"
         raise NotFoundError(problem, "there is nothing to run again")
-    attempts = {trial.id: len(store.attempts.of(trial.id)) for trial in shared}
+    attempts = {trial.id: len(store.attempts.of(trial.id)) for trial in again}
     put_back: list[str] = []
 
     def change() -> None:
         if failed:
             store.sweeps.try_failed_again(sweep.id)
-        for trial in shared:
+        for trial in again:
             shutil.rmtree(checkpoints_folder(trial.id), ignore_errors=True)  # a new attempt begins at the beginning
-        put_back.extend(store.sweeps.repeat_oversubscribed(sweep.id, list(attempts)))
+        put_back.extend(store.sweeps.repeat(sweep.id, list(attempts)))
 
     states = [TrialState.PENDING, TrialState.RUNNING, *([TrialState.FAILED] if failed else [])]
-    added = [trial.planned for trial in shared]
+    added = [trial.planned for trial in again]
     try:
         sweep = resume_sweep(store, sweep.id, execution, audience, states=states, added=added, change=change)
     except BaseException:  # an interrupt too
@@ -314,7 +327,12 @@ def rerun_sweep(
             if put_back and store.sweeps.keep_results(sweep.id, put_back):
                 audience.say("trials that were to be repeated keep their old results")
         raise
-    return _rerun(store, sweep, shared, attempts)
+    return _rerun(store, sweep, again, attempts)
+
+
+def _derived_candidates(store: Store, sweep: SweepRecord) -> list[TrialRecord]:
+    groups = best_of(store, sweep, recommend=True)["groups"]
+    return [store.trials.find(trial) for trial in dict.fromkeys(t for g in groups for t in g["derived_candidates"])]
 
 
 def _to_repeat(store: Store, sweep: SweepRecord, execution: Execution, audience: Audience) -> list[TrialRecord]:
@@ -330,15 +348,15 @@ def _to_repeat(store: Store, sweep: SweepRecord, execution: Execution, audience:
     return seated or found
 
 
-def _rerun(store: Store, sweep: SweepRecord, shared: Sequence[TrialRecord], attempts: Mapping[str, int]) -> Rerun:
+def _rerun(store: Store, sweep: SweepRecord, again: Sequence[TrialRecord], attempts: Mapping[str, int]) -> Rerun:
     """What came of trials, each of which had so many `attempts` before."""
-    before = {trial.id: trial.attempt for trial in shared}
+    before = {trial.id: trial.attempt for trial in again}
     kept = [trial.id for trial in store.trials.of(sweep.id, KEPT) if before.get(trial.id) == trial.attempt]
     beaten = 0
     for trial_id in kept:
         new = store.attempts.of(trial_id)[attempts[trial_id] :]
         beaten += new[-1].state == TrialState.PRUNED if new else not sweep.stop_asked
-    return Rerun(sweep, len(shared), beaten, len(kept) - beaten)
+    return Rerun(sweep, len(again), beaten, len(kept) - beaten)
 
 
 def execute(

@@ -9,6 +9,7 @@ from typing import Any
 
 from sweeper.answers.certainty import doubtful_trials, extremes_answer, separation_answer, setting_answer
 from sweeper.answers.cost import candidates_over, rate_for
+from sweeper.answers.derived import derived_candidates, trained_again
 from sweeper.answers.imports import imported_from
 from sweeper.answers.numbers import as_passed
 from sweeper.answers.recommendation import not_recommended, recommendation
@@ -53,7 +54,8 @@ def best_answer(
     threshold have stopped them, or a floor that losses have come below, or a pruner that looks at losses. "risk" is the
     chance that forecasts have cost a winner all the same. An imported winner has its "source", and what its curve
     "lacks". With `recommend` each group has what `sweeper.answers.recommendation` says of it as "recommended", and
-    where that is nothing though somebody won, why as "not_recommended".
+    where that is nothing though somebody won, why as "not_recommended"; its "derived_candidates" are the derived trials
+    on which the answer hangs. "trained_again" says by how much such trials had been off (`sweeper.answers.derived`).
 
     Raises:
         NotFoundError: see `Store.sweeps.find`.
@@ -104,6 +106,7 @@ def best_of(
         small = repeats.regret if isinstance(repeats, Race) and repeats.regret else SMALL_REGRET
         for one, group in zip(answers, groups, strict=True):
             one["recommended"] = recommendation(group, limit, small)
+            one["derived_candidates"] = derived_candidates(group, one["recommended"])
             one["not_recommended"] = None if one["recommended"] else not_recommended(group)
     for one in answers:
         if one["winner"]:
@@ -118,6 +121,7 @@ def best_of(
         "repeatable": _repeatable(store, sweep) if any(group.untimed for group in groups) else 0,
         "unknown_origin": _of_unknown_origin(sweep, axis, trials),
         "without_seconds": _without_seconds(sweep, axis, trials),
+        "trained_again": trained_again(store, sweep) if recommend else None,
         "groups": answers,
     }
 

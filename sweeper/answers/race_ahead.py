@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sweeper.ranking.belief import USUAL_NOISE
+from sweeper.ranking.noise import USUAL_NOISE
 from sweeper.ranking.seeds_ahead import trials_ahead
 from sweeper.spec import SweepSpec
 from sweeper.spec.repeats import Race

@@ -23,6 +23,7 @@ from sweeper.answers.certainty_words import (
     separation_lines,
     words_of,
 )
+from sweeper.answers.derived import derived_lines
 from sweeper.answers.numbers import dollars, measure, parameter
 from sweeper.answers.side_by_side import side_by_side_words
 from sweeper.answers.uneven_pace import uneven_pace_words
@@ -148,6 +149,7 @@ def print_groups(answer: Mapping[str, Any], options: str | None = None) -> None:
     )
     to_train = [] if options is None else seeds_lines(answer, options)
     on_winners = [*recommendation_lines(groups), *separation_lines(groups), *to_train, *_on_winners(groups)]
+    on_winners += derived_lines(answer, None if options is None else question_options())
     for line in [*on_winners, *_on_the_rest(answer), *_left_out(answer)]:
         click.echo(line)
     print_extremes(answer)

@@ -46,7 +46,12 @@ def guide_for(
 def _sharing_guide(
     guide: Guide, sweep: SweepRecord, trials: Iterable[TrialRecord], curve_of: Callable[[str], Sequence[LossPoint]]
 ) -> Guide:
-    equivalences = {trial.id: equivalence_of(trial.planned) for trial in trials}
+    # One that waits with a derived result is to be trained for real (`sweeper rerun --derived`).
+    equivalences = {
+        trial.id: equivalence_of(trial.planned)
+        for trial in trials
+        if trial.state is not TrialState.PENDING or not trial.derived_from or trial.oversubscribed
+    }
     sharing = SharedCurves(guide, stored_axis(sweep.over), equivalences, curve_of)
     for trial in trials:
         if trial.attempt and trial.state is TrialState.PENDING and not trial.oversubscribed:

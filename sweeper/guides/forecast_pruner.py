@@ -6,6 +6,9 @@ far and from what the sweep's finished curves say of the rest (`sweeper.guides.c
 the smaller chance is below its share of the risk that has not been spent. So the chances of all stopped trials add up
 to at most the risk. Trials that wait are judged alike by their settings alone, as soon as the time of their steps is
 known from another trial: those that will hardly win do not begin.
+
+The area that is to be beaten is a draw, which another seed would have had otherwise. To win is to have a smaller area
+than is to be expected of that setting, so that its deviation over seeds (`sweeper.ranking.noise`) counts as well.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ from sweeper.guides.curve_model import Array, CurveModel, Rest, level_of, stage_
 from sweeper.ranking import Candidate
 from sweeper.ranking.area_bound import AreaBound, AreaVerdict, RunningCurve
 from sweeper.ranking.curve import LossPoint
-from sweeper.ranking.partial_means import Hopeless
+from sweeper.ranking.noise import SeedNoise
+from sweeper.ranking.partial_means import Hopeless, Needed
+from sweeper.ranking.settings import setting_key
 
 # Relative deviation of the areas of a setting's seeds: 1.3 % is usual, 5.8 % was the most of 21 settings.
 _FEWEST_STEPS = 50  # of a run that may be given up before it begins
@@ -74,6 +79,7 @@ class ForecastPruner:
     _model: CurveModel = field(default_factory=CurveModel)
     _courses: dict[str, _Course] = field(default_factory=dict)
     _curves: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # of which the model was told
+    _noise: SeedNoise = field(default_factory=SeedNoise)
     _spent: float = 0.0
     _ended: int = 0
 
@@ -89,6 +95,8 @@ class ForecastPruner:
     def completed(self, candidate: Candidate) -> None:
         """See `AreaBound.completed`."""
         self.bound.completed(candidate)
+        if candidate.complete and candidate.area is not None and not candidate.derived_from:
+            self._noise.add(setting_key(candidate.parameters), candidate.area)
 
     def failed(self, trial: str) -> None:
         """See `AreaBound.failed`."""
@@ -185,7 +193,8 @@ class ForecastPruner:
         wins = qualifies = 1.0
         if needed and now.left > 0:
             limit = math.log(max((needed.area - now.area) / now.left, 1e-12))
-            wins = rest.mean.chance(limit, math.hypot(now.pace_deviation, _SEEDS_DIFFER if needed.waiting else 0.0))
+            own = _SEEDS_DIFFER if needed.waiting else 0.0
+            wins = rest.mean.chance(limit, math.hypot(now.pace_deviation, own, self._deviation_of_rival(needed, now)))
         if threshold is not None and threshold > 0 and now.lowest > threshold:
             qualifies = rest.lowest.chance(math.log(threshold))
         chance = min(wins, qualifies)
@@ -198,6 +207,13 @@ class ForecastPruner:
         assert needed
         rival = f"trial {needed.rival} has {needed.rivals:.5g}"
         return Unlikely(area, f"its area will be about {area:.5g}, and {rival} (chance to win {wins:.1g})")
+
+    def _deviation_of_rival(self, needed: Needed, now: _Standing) -> float:
+        """Of the logarithm of what is needed of the rest, by what is the rival's chance."""
+        if needed.area <= now.area:
+            return 0.0
+        of_mean = self._noise.share * needed.rivals / math.sqrt(needed.seeds)
+        return of_mean * needed.slope / (needed.area - now.area)
 
     def _rest_of_axis(self, running: RunningCurve, course: _Course) -> tuple[float, float]:
         """What is left of the axis, and the deviation of its logarithm: steps may become faster or slower."""

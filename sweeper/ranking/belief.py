@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sweeper.ranking import Candidate, Group
 from sweeper.ranking.next_seeds import Prospect
+from sweeper.ranking.noise import USUAL_NOISE
 from sweeper.ranking.settings import setting_key, without_seed
 from sweeper.spec.repeats import LEVEL
 
@@ -56,7 +57,7 @@ _NEVER = 1e-3  # the least share of runs that come to the threshold, by which an
 # What is known of noise before any trial: 3 % of an area, give or take a factor of 3 (a standard deviation of its
 # logarithm); of the length over which areas change: 1.5 standard deviations of a parameter, a factor of 2.7.
 # Of what is a setting's own, which only repeats can tell from noise: 1 %.
-USUAL_NOISE, USUAL_OWN, _SPREAD = 0.03, 0.01, 1.1
+USUAL_OWN, _SPREAD = 0.01, 1.1
 USUAL_LENGTH, _LENGTH_SPREAD = 1.5, 1.0
 _KINDS = 12  # values other than numbers; texts that differ from setting to setting, as names do, tell nothing
 _JITTER = 1e-10

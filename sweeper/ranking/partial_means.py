@@ -75,12 +75,22 @@ class _Best:
 
 
 class Needed(NamedTuple):
-    """The largest area with which a trial's setting beats the rival's, if the seeds that wait come out like it."""
+    """The largest area with which a trial's setting beats the rival's, if the seeds that wait come out like it.
+
+    With an area of the rival's that is another by `d` it would be another by `slope * d`; the rival's is the mean of as
+    many `seeds`.
+    """
 
     area: float
     waiting: int
     rival: str
     rivals: float
+    seeds: int
+
+    @property
+    def slope(self) -> float:
+        """See above."""
+        return self.seeds / (self.waiting + 1)
 
 
 class Means:
@@ -162,7 +172,8 @@ class Means:
             return None
         others = sum(setting.areas.values()) + sum(b for other, b in setting.bounds.items() if other != trial)
         alike = len(setting.trials) - len(setting.areas.keys() | setting.bounds.keys() - {trial})
-        return Needed((best.area * len(setting.trials) - others) / max(1, alike), alike - 1, best.trial, best.area)
+        area = (best.area * len(setting.trials) - others) / max(1, alike)
+        return Needed(area, alike - 1, best.trial, best.area, len(setting.trials))
 
     def _challenge(self, setting: _Setting) -> None:
         area = self._limit([setting.areas[trial] for trial in setting.trials])

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sweeper.ranking import Key, group_key
-from sweeper.ranking.belief import USUAL_LENGTH, USUAL_NOISE, USUAL_OWN, inputs_of, one_thread
+from sweeper.ranking.belief import USUAL_LENGTH, USUAL_OWN, inputs_of, one_thread
 from sweeper.ranking.next_seeds import Prospect, likeliest, next_seeds, round_of
+from sweeper.ranking.noise import USUAL_NOISE
 from sweeper.ranking.settings import without_seed
 from sweeper.spec.repeats import LEVEL, Race
 

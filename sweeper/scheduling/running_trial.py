@@ -95,8 +95,8 @@ def evaluation_record(event: Evaluated) -> EvaluationRecord:
 
 
 def ended_record(trial: TrialRecord, state: TrialState, reason: str, summary: CurveSummary) -> TrialRecord:
-    """The trial as the store has it once it has ended."""
-    return replace(trial, state=state, reason=reason, **vars(summary))
+    """The trial as the store has it once it has ended by an attempt that trained it."""
+    return replace(trial, state=state, reason=reason, derived_from=None, **vars(summary))
 
 
 def derive(

@@ -216,6 +216,19 @@ class Attempts:
         query = select(tables.attempt).where(tables.attempt.c.trial_id == trial_id).order_by(tables.attempt.c.number)
         return [rows.attempt_record(row) for row in self._all(query)]
 
+    def derived_before(self, sweep_id: str) -> list[tuple[str, int]]:
+        """Trials with a result of their own that once had a derived one, each with the attempt that was derived."""
+        trial, tried = tables.trial.c, tables.attempt.c
+        query = (
+            select(tried.trial_id, tried.number)
+            .join(tables.trial, trial.id == tried.trial_id)
+            .where(trial.sweep_id == sweep_id, trial.state == TrialState.COMPLETED.value, trial.derived_from.is_(None))
+            .where(tried.state == TrialState.COMPLETED.value, tried.number < trial.attempt)
+            .where(tried.gang_id.is_(None), tried.startup_seconds.is_(None))
+            .order_by(trial.position, tried.number)
+        )
+        return self._read(lambda connection: [(row.trial_id, row.number) for row in connection.execute(query)])
+
     def points(self, trial_id: str, attempt: int | None = None) -> list[LossPoint]:
         """The curve of an attempt, of the one that the trial has its result of where none is given."""
         return [rows.loss_point(row) for row in self._all(statements.of_attempt(tables.loss_point, trial_id, attempt))]

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, insert, or_, select, update
 
 from sweeper.errors import NotFoundError
 from sweeper.plan import WrittenTrial, written_trials
@@ -21,7 +21,7 @@ from sweeper.store.new_trials import insert_trials, trial_id
 from sweeper.store.records import SweepRecord
 from sweeper.store.transactions import Transactions
 
-TO_BE_REPEATED = "to be repeated, for its ranks shared cores or GPUs; it keeps its result meanwhile"
+TO_BE_REPEATED = "to be trained again; it keeps its result meanwhile"
 _NONE = statements.Counts({}, begun=False, held=0)  # of a sweep without trials
 _AT_ONCE = 500  # values in one statement; SQLite takes a limited number
 ImportedCurve = tuple[dict[str, Any], str, Sequence[LossPoint], CurveSummary]  # parameters, source, points, summary
@@ -150,8 +150,8 @@ class Sweeps:
         """Put failed trials back to pending, for another attempt each; how many."""
         return self._write(lambda connection: _move(connection, sweep_id, TrialState.FAILED, TrialState.PENDING))
 
-    def repeat_oversubscribed(self, sweep_id: str, trials: Sequence[str]) -> list[str]:
-        """Put those of these trials that shared cores or GPUs, and have a result, back to pending; their ids.
+    def repeat(self, sweep_id: str, trials: Sequence[str]) -> list[str]:
+        """Put those of these trials that are derived or oversubscribed, and have a result, back to pending; their ids.
 
         Each keeps its result until the end of another attempt `replaces` it (`sweeper.plan.trial`).
         """
@@ -163,7 +163,7 @@ class Sweeps:
             has_result = and_(
                 trial.sweep_id == sweep_id,
                 trial.state.in_([state.value for state in KEPT]),
-                trial.oversubscribed,
+                or_(trial.oversubscribed, trial.derived_from.is_not(None)),
                 statements.kept_attempt() == trial.attempt,  # the attempt that the row's result is of
             )
             for begin in range(0, len(trials), _AT_ONCE):

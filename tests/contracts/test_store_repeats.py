@@ -34,7 +34,7 @@ def repeated(store: Store) -> tuple[str, str, TrialRecord]:
     """The same, waiting to be repeated; also the trial as it was before."""
     sweep, trial = shared(store)
     before = store.trials.find(trial)
-    assert store.sweeps.repeat_oversubscribed(sweep, [trial]) == [trial]
+    assert store.sweeps.repeat(sweep, [trial]) == [trial]
     return sweep, trial, before
 
 
@@ -85,7 +85,7 @@ class TestRepeats:
         assert store.attempts.points(trial, 1) == FIRST
         assert [one.state for one in store.attempts.of(trial)] == ["completed", "completed"]
         assert not store.attempts.keeps_result(trial)
-        assert store.sweeps.repeat_oversubscribed(sweep, [trial]) == []
+        assert store.sweeps.repeat(sweep, [trial]) == []
 
     @pytest.mark.parametrize("state", [TrialState.COMPLETED, TrialState.PRUNED])
     @pytest.mark.parametrize("end", ["failed", "cancelled", "interrupted", "left behind"])
@@ -94,7 +94,7 @@ class TestRepeats:
     ) -> None:
         sweep, trial = shared(store, state)
         before = store.trials.find(trial)
-        store.sweeps.repeat_oversubscribed(sweep, [trial])
+        store.sweeps.repeat(sweep, [trial])
         assert store.attempts.claim(trial) == 2
         if end == "left behind":
             assert store.leases.release_left_behind(sweep, lambda _: True) == [trial]
@@ -107,7 +107,7 @@ class TestRepeats:
         assert store.attempts.of(trial)[1].state == (end if end != "left behind" else "interrupted")
         with pytest.raises(LostTrialError):
             store.attempts.finish(trial, 2, TrialState.COMPLETED, summarize(SECOND))
-        assert store.sweeps.repeat_oversubscribed(sweep, [trial]) == [trial]
+        assert store.sweeps.repeat(sweep, [trial]) == [trial]
         assert store.attempts.claim(trial) == 3, "numbers are not used twice"
 
     def test_a_pruned_attempt_takes_no_complete_result_away(self, store: Store) -> None:
@@ -123,7 +123,7 @@ class TestRepeats:
         with pytest.raises(LostTrialError):
             store.attempts.finish(trial, 2, TrialState.PRUNED, summarize(SECOND[:2]))
 
-        assert store.sweeps.repeat_oversubscribed(sweep, [trial]) == [trial]
+        assert store.sweeps.repeat(sweep, [trial]) == [trial]
         assert keeps_its_result(store, sweep, trial), "that of the complete attempt, not of the later pruned one"
         assert store.attempts.claim(trial) == 3
         assert keeps_its_result(store, sweep, trial)
@@ -137,7 +137,7 @@ class TestRepeats:
     )
     def test_results_that_others_replace(self, store: Store, kept: TrialState, end: TrialState) -> None:
         sweep, trial = shared(store, kept)
-        store.sweeps.repeat_oversubscribed(sweep, [trial])
+        store.sweeps.repeat(sweep, [trial])
         store.attempts.claim(trial)
         store.attempts.add_points(trial, 2, SECOND[:2])
         settled = store.attempts.finish(trial, 2, end, summarize(SECOND[:2]), reason="second")
@@ -150,7 +150,7 @@ class TestRepeats:
 
     def test_the_record_of_a_trial_that_is_repeated_tells_of_its_result(self, store: Store) -> None:
         sweep, trial = shared(store, TrialState.PRUNED)
-        store.sweeps.repeat_oversubscribed(sweep, [trial])
+        store.sweeps.repeat(sweep, [trial])
         store.attempts.claim(trial)
         found, waiting = store.trials.of(sweep)
         assert (found.state, found.result_state, found.attempt, found.result_attempt) == ("running", "pruned", 2, 1)
@@ -173,7 +173,7 @@ class TestRepeats:
         store.attempts.finish(
             trial, store.attempts.claim(trial) or 0, TrialState.COMPLETED, summarize(flat), oversubscribed=True
         )
-        store.sweeps.repeat_oversubscribed(sweep, [trial])
+        store.sweeps.repeat(sweep, [trial])
         (found,) = store.trials.of(sweep)
         assert found.state is TrialState.PENDING
         assert found.at_chance
@@ -214,7 +214,7 @@ class TestRepeats:
             store.attempts.claim(trial)
             store.attempts.finish(trial, 1, state, summarize(FIRST), oversubscribed=marked)
         before = store.trials.of(sweep)
-        assert store.sweeps.repeat_oversubscribed(sweep, trials) == []
+        assert store.sweeps.repeat(sweep, trials) == []
         assert store.trials.of(sweep) == before
 
     def test_the_mark_of_a_gang_that_shares_waits_for_the_result(self, store: Store) -> None:

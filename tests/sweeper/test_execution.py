@@ -9,11 +9,16 @@ from typing import NoReturn
 
 import pytest
 
+from sweeper.answers.best import best_answer
+from sweeper.answers.derived import derived_lines
 from sweeper.errors import NotFoundError, SeatingError
 from sweeper.execution import Execution, Rerun, rerun_sweep
 from sweeper.live_view import silent
+from sweeper.plan import plan
 from sweeper.plan.trial import TrialState
+from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.scheduling.observer import Audience
+from sweeper.spec import parse_spec
 from sweeper.store import Store, SweepRecord
 from tests.sweeper.shared_trials import LOSES, shared_trials
 
@@ -27,7 +32,7 @@ def rerun(store: Store, sweep: str, audience: Audience | None = None) -> Rerun:
 
 def test_a_rerun_that_cannot_begin_leaves_what_another_one_has_put_back(store: Store) -> None:
     others, own = shared_trials(store, "true", {"workers": [1, TOO_MANY]})
-    store.sweeps.repeat_oversubscribed(others.sweep_id, [others.id])
+    store.sweeps.repeat(others.sweep_id, [others.id])
     with pytest.raises(SeatingError):
         rerun(store, own.sweep_id)
     assert [trial.state for trial in store.trials.of(own.sweep_id)] == [TrialState.PENDING, TrialState.COMPLETED]
@@ -35,7 +40,7 @@ def test_a_rerun_that_cannot_begin_leaves_what_another_one_has_put_back(store: S
 
 def test_a_rerun_that_is_interrupted_restores_what_it_put_back_and_nothing_else(store: Store) -> None:
     others, own = shared_trials(store, "true {loss}", {"loss": [1, 2]})
-    store.sweeps.repeat_oversubscribed(others.sweep_id, [others.id])
+    store.sweeps.repeat(others.sweep_id, [others.id])
     lines: list[str] = []
 
     def interrupted(of: Store, sweep: SweepRecord) -> NoReturn:
@@ -93,3 +98,36 @@ def test_a_command_that_goes_on_names_the_same_place(executor: str, address: str
     here = Execution(executor, address, finish_running=False, oversubscribe=False)
     assert here.options == options
     assert replace(here, one_at_a_time=True).options == f"{options} --one-at-a-time"
+
+
+def test_derived_trials_that_may_be_the_best_are_trained_and_told_from_the_rest(store: Store) -> None:
+    trial = {"model": "mlp", "data": "digits", "images": 640, "batch_size": 64, "points": 5}
+    space = {"learning_rate": [0.1, 0.2, 0.3], "workers": [1]}
+    spec = parse_spec({"name": "s", "trial": trial, "space": space})
+    sweep = store.sweeps.add(spec.model_copy(update={"reuse": "equivalent"}), plan(spec))
+    trials = store.trials.of(sweep)
+    for one, loss in zip(trials, (3.0, 4.0, 99.0), strict=True):
+        attempt = store.attempts.claim(one.id)
+        assert attempt
+        points = [LossPoint(2 * n, 128 * n, n / 100, loss / n) for n in range(1, 6)]
+        store.attempts.add_points(one.id, attempt, points)
+        source = trials[1].id if one is not trials[1] else None
+        store.attempts.finish(one.id, attempt, TrialState.COMPLETED, summarize(points), derived_from=source)
+    answer = best_answer(store, sweep, recommend=True)
+    assert answer["groups"][0]["derived_candidates"] == [trials[0].id]
+    (line,) = derived_lines(answer, " --store x")
+    assert line.endswith(f"derived from others. To train for real: `sweeper rerun {sweep} --derived --store x`")
+
+    done = rerun_sweep(store, sweep, HERE, silent(), derived=True)
+    assert (done.to_repeat, done.beaten, done.unfinished) == (1, 0, 0)
+    after = store.trials.of(sweep)
+    assert [one.attempt for one in after] == [2, 1, 1]
+    assert [one.derived_from for one in after] == [None, None, trials[1].id]
+    assert [one.state for one in store.attempts.of(after[0].id)] == ["completed"] * 2
+    told = best_answer(store, sweep, recommend=True)["trained_again"]
+    before = summarize(store.attempts.points(after[0].id, 1)).area_images
+    trained = after[0].area_images
+    assert before
+    assert trained
+    assert told["trials"] == 1
+    assert told["largest_difference"]["images"] == pytest.approx(abs(before / trained - 1))

@@ -24,7 +24,7 @@ def test_views_say_why_a_trial_keeps_its_old_result_and_count_it(
     store: Store, kind: type[LineView] | type[LiveView]
 ) -> None:
     one, other = shared_trials(store, "true {loss}", {"loss": [1, 2]})
-    store.sweeps.repeat_oversubscribed(one.sweep_id, [other.id])
+    store.sweeps.repeat(one.sweep_id, [other.id])
     sweep, trials = store.sweeps.find(one.sweep_id), store.trials.of(one.sweep_id)
     console = Console(file=io.StringIO(), force_terminal=kind is LiveView, width=200)
     with kind(console, sweep, Standings(store, sweep)) as view:

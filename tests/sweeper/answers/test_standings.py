@@ -77,7 +77,7 @@ def test_results_that_are_replaced_are_not_counted_twice(store: Store) -> None:
         store.attempts.finish(trial, 1, TrialState.COMPLETED, summary, oversubscribed=True)
         standings.note(store.trials.find(trial))
     check(standings, store, sweep)
-    store.sweeps.repeat_oversubscribed(sweep.id, ids[:1])
+    store.sweeps.repeat(sweep.id, ids[:1])
     store.attempts.claim(ids[0])
     standings.note(store.trials.find(ids[0]))
     assert (standings.ended, standings.total) == (1, 2)

@@ -22,5 +22,5 @@ def test_a_repetition_that_need_not_run_is_told_and_exits_with_zero(
         assert code == 0, err
         assert "not repeated, the mean area of its 2 seeds will be" in out
         assert "it keeps its old result" in out
-        assert "1 of 1 oversubscribed trials keep their old result: they were pruned, for they can no longer win" in err
+        assert "1 of 1 trials keep their old results: they were pruned, for they can no longer win" in err
         assert store.trials.find(worst.id) == worst

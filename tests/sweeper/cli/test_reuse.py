@@ -72,6 +72,12 @@ def test_equal_global_batches_are_trained_once_and_a_check_finds_the_same_losses
     assert checked["largest_loss_difference"] < 0.02  # other shapes of matrices round otherwise; 0.010 was seen
     assert all(trial["area_difference"] is not None for trial in checked["trials"])
 
+    may_be_best = [trial for group in answer["groups"] for trial in group["derived_candidates"]]
+    if may_be_best:
+        again = run("rerun", answer["sweep"], "--derived")
+        assert again["trained_again"]["trials"] == len(may_be_best)
+        assert again["trained_again"]["largest_difference"]["images"] < 0.02
+
 
 def test_a_check_of_a_sweep_without_derived_trials_says_so(spec: Path, tmp_path: Path) -> None:
     spec.write_text(SPEC)

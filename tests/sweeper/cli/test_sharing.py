@@ -108,7 +108,7 @@ def test_trials_that_shared_cores_are_repeated_and_keep_their_results_if_that_fa
     failing = begin(*again, "--oversubscribed")
     _, err = failing.communicate(timeout=100)
     assert failing.returncode == 1
-    assert "2 of 2 oversubscribed trials keep their old result" in err
+    assert "2 of 2 trials keep their old results" in err
     assert rows(tmp_path, results) == before
     assert rows(tmp_path, "SELECT state FROM attempt WHERE number = 2") == [("failed",)] * 2
 

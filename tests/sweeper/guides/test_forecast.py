@@ -94,9 +94,10 @@ def test_curves_of_zeros_and_of_few_points_are_borne() -> None:
     assert all(map(math.isfinite, [*rest.mean, *rest.lowest]))
 
 
-def candidate(trial: str, points: Sequence[LossPoint]) -> Candidate:
+def candidate(trial: str, points: Sequence[LossPoint], **parameters: float) -> Candidate:
     summary = summarize(points)
-    return Candidate(trial, {"workers": 1}, TrialState.COMPLETED, summary.finite, area(points), summary.minimum_loss)
+    given = {"workers": 1, "learning_rate": trial, **parameters}
+    return Candidate(trial, given, TrialState.COMPLETED, summary.finite, area(points), summary.minimum_loss)
 
 
 def pruner(threshold: float | None = 0.6, risk: float = 0.01, noise: float = 0.02, total: int = 20) -> ForecastPruner:
@@ -150,6 +151,18 @@ def test_a_smaller_risk_waits_longer() -> None:
     early, late = (stopped_at(pruner(risk=risk), "new", points) for risk in (0.5, 1e-12))
     assert early is not None
     assert late is None or late > early
+
+
+def test_where_seeds_lie_far_apart_a_rival_may_have_been_lucky() -> None:
+    points = points_of(falling(0.75, 0.02, 5))
+    alike, apart = pruner(), pruner()
+    for made, factor in ((alike, 1.01), (apart, 1.5)):
+        for seed in range(6):
+            seen = points_of([loss * factor ** (seed % 2) for loss in falling(0.1)])
+            made.completed(candidate(f"s{seed}", seen, learning_rate=0.1, seed=seed))
+    sure, unsure = stopped_at(alike, "new", points), stopped_at(apart, "new", points)
+    assert sure is not None
+    assert unsure is None or unsure > sure
 
 
 def test_the_chances_of_all_that_is_stopped_stay_within_the_risk() -> None:

@@ -248,7 +248,7 @@ def shared_and_repeated(store: Store, repeats: int) -> tuple[str, list[TrialReco
         store.attempts.finish(trial.id, attempt, TrialState.COMPLETED, summarize(points), oversubscribed=True)
     before = store.trials.of(sweep)
     last = max(before, key=lambda trial: (trial.config["batch_size"], trial.position))
-    assert store.sweeps.repeat_oversubscribed(sweep, [last.id]) == [last.id]
+    assert store.sweeps.repeat(sweep, [last.id]) == [last.id]
     return sweep, [trial for trial in before if trial.id != last.id] + [last]
 
 

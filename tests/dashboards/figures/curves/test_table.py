@@ -63,7 +63,7 @@ def test_of_a_trial_that_is_repeated_a_page_follows_the_attempt_that_runs(store:
     store.attempts.claim(trial.id)
     store.attempts.add_points(trial.id, 1, before)
     store.attempts.finish(trial.id, 1, TrialState.COMPLETED, summarize(before), oversubscribed=True)
-    store.sweeps.repeat_oversubscribed(sweep.id, [trial.id])
+    store.sweeps.repeat(sweep.id, [trial.id])
 
     def followed() -> tuple[int, list[LossPoint]]:
         (row,) = followed_curves(store, trial_table(store, sweep), ()).rows

@@ -22,7 +22,7 @@ def repeated(store: Store, end: TrialState, took_effect: str) -> str:
     store.attempts.start(trial, 1, 0.5, 0.5, {"device": took_effect})
     store.attempts.add_points(trial, 1, POINTS)
     store.attempts.finish(trial, 1, end, summarize(POINTS), phases={"compute": 4.0}, oversubscribed=True)
-    store.sweeps.repeat_oversubscribed(sweep, [trial])
+    store.sweeps.repeat(sweep, [trial])
     return trial
 
 
