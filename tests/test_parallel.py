@@ -34,7 +34,7 @@ def test_at_several_rank_counts(ranks: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(_TIMEOUT_S + 20)
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [4, pytest.param(2, marks=pytest.mark.long)])
 def test_channels_are_split_among_several_ranks(ranks: int, tmp_path: Path) -> None:
     run_on(ranks, tmp_path, 40, _CHANNEL_PARALLEL)
 

@@ -14,6 +14,7 @@ from sweeper.answers.imports import imported_from
 from sweeper.answers.numbers import as_passed
 from sweeper.answers.recommendation import not_recommended, recommendation
 from sweeper.answers.sweeps import accuracies_of, heading
+from sweeper.answers.times import notes_on_times
 from sweeper.errors import SpecError
 from sweeper.gangs.machine import local_capacity
 from sweeper.plan.trial import TrialState
@@ -55,7 +56,8 @@ def best_answer(
     chance that forecasts have cost a winner all the same. An imported winner has its "source", and what its curve
     "lacks". With `recommend` each group has what `sweeper.answers.recommendation` says of it as "recommended", and
     where that is nothing though somebody won, why as "not_recommended"; its "derived_candidates" are the derived trials
-    on which the answer hangs. "trained_again" says by how much such trials had been off (`sweeper.answers.derived`).
+    on which the answer hangs. "trained_again" says by how much such trials had been off (`sweeper.answers.derived`),
+    and "notes" why times may not compare.
 
     Raises:
         NotFoundError: see `Store.sweeps.find`.
@@ -122,6 +124,7 @@ def best_of(
         "unknown_origin": _of_unknown_origin(sweep, axis, trials),
         "without_seconds": _without_seconds(sweep, axis, trials),
         "trained_again": trained_again(store, sweep) if recommend else None,
+        "notes": notes_on_times(store, sweep, axis, answers) if recommend else [],
         "groups": answers,
     }
 

@@ -14,6 +14,8 @@ _SAFE = 0.9  # the share of runs that come to the threshold, from which on nothi
 _ALWAYS = (*BATCH_SIZES, "learning_rate")  # a setting is named by these
 _MOST_NAMED = 4  # settings that cannot be ruled out
 
+NO_THRESHOLD = "No threshold is set: the smallest area alone decides, even that of a run which stays at a bad loss."
+
 
 def words_of(parameters: Mapping[str, Any]) -> str:
     """Parameters as in "workers 2, learning_rate 0.1"."""
@@ -99,21 +101,33 @@ def seeds_lines(answer: Mapping[str, Any], options: str) -> Iterator[str]:
     groups = answer["groups"]
     if seeds := seeds_wanted(groups):
         trials = trials_wanted(groups, seeds)
-        yield (
-            f"To train more seeds of these settings alone ({trials} trials): "
-            f"`sweeper extend {answer['sweep']} --seeds {seeds}{options}`"
-        )
+        many = any(told["more_seeds"] is None for group in groups if (told := group.get("recommended")))
+        what = f"To go on with {seeds} more seeds of" if many else "To train more seeds of"
+        command = f"sweeper extend {answer['sweep']} --seeds {seeds}{options}"
+        yield f"{what} these settings alone ({trials} trials): `{command}`"
 
 
 def _why(told: Mapping[str, Any], is_winner: bool) -> str:
-    chance, regret, of_winner = _percent(told["probability"]), _regret(told), told["winner_expected_regret"]
-    words = f". The chance that it is the best is {chance}, and its area is expected to be {regret} above the best"
-    if not is_winner and of_winner is not None:
-        words = f": its area is expected to be {regret} above the best, the winner's {_percents(of_winner)}"
-        words += f". The chance that it is the best is {chance}"
+    words = f"The chance that it is the best is {_percent(told['probability'])}"
+    if is_winner:
+        words = f". {words}, and on average its area is {_regret(told)} above the best one's"
+    else:
+        words = f"{_against_winner(told)}. {words}" if told.get("winner_probability") is not None else f". {words}"
     if told["qualifies"] < _SAFE:
         words += f"; {_percent(told['qualifies'])} of its runs come to the threshold"
     return words
+
+
+def _against_winner(told: Mapping[str, Any]) -> str:
+    """Why another setting is taken than the winner, which has the smallest area that was seen."""
+    if told["winner_qualifies"] < min(_SAFE, told["qualifies"]):
+        why = f", of whose runs only {_percent(told['winner_qualifies'])} come to the threshold"
+    else:
+        why = ", whose area, beside those of similar settings, seems to be small by chance"
+    return (
+        f"{why} (its chance to be the best is {_percent(told['winner_probability'])}). On average the area is "
+        f"{_regret(told)} above the best one's, the winner's {_percents(told['winner_expected_regret'])}"
+    )
 
 
 def _others(told: Mapping[str, Any], key: Mapping[str, Any]) -> str:
@@ -158,6 +172,16 @@ def _percents(share: float) -> str:
 
 def _p_words(p_value: float) -> str:
     return "< 0.0001" if p_value < 1e-4 else f"{p_value:.2g}"
+
+
+def qualified_header(groups: Sequence[Mapping[str, Any]]) -> str:
+    """What a column of `qualified_words` is called: settings compete where they have several seeds, and else trials."""
+    return "qualified settings" if any(group["trials"] > group["settings"] for group in groups) else "qualified"
+
+
+def qualified_words(group: Mapping[str, Any]) -> str:
+    """How many of a group's settings have qualified, as in "3 of 12"."""
+    return f"{group['qualified_settings']} of {group['settings']}"
 
 
 def learnt_nothing(groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -19,8 +19,8 @@ def recommendation(group: Group, threshold: float | None, small_regret: float = 
     """What is recommended of a group; None where nobody won, or the trials are too few or not fit for a model.
 
     {"trial", "parameters", "expected_area", "area_interval", "qualifies", "probability", "expected_regret", "level",
-    "not_ruled_out": [the same fields of each setting], "winner_expected_regret", "noise", "trials", "repeats",
-    "more_seeds", "small_regret"}.
+    "not_ruled_out": [the same fields of each setting], "winner_expected_regret", "winner_probability",
+    "winner_qualifies", "noise", "trials", "repeats", "more_seeds", "small_regret"}.
 
     It is the setting whose area, divided by the share of its runs that come to the threshold ("qualifies"), is expected
     to lie least above the best one's. "probability" is the chance that it is the best. "expected_regret" says how much
@@ -32,11 +32,14 @@ def recommendation(group: Group, threshold: float | None, small_regret: float = 
     found = _beliefs(group, threshold, small_regret)
     if found is None:
         return None
+    winner = next((one for one in found.settings if one.setting == group.winner), None)
     return {
         **_setting(found.recommended),
         "level": LEVEL,
         "not_ruled_out": [_setting(one) for one in found.not_ruled_out],
-        "winner_expected_regret": next((one.regret for one in found.settings if one.setting == group.winner), None),
+        "winner_expected_regret": winner.regret if winner else None,
+        "winner_probability": winner.probability if winner else None,
+        "winner_qualifies": winner.qualifies if winner else None,
         "noise": found.noise.share,
         "trials": found.noise.trials,
         "repeats": found.noise.repeats,

@@ -14,10 +14,12 @@ from click.core import ParameterSource
 
 from sweeper.answers.best import best_answer
 from sweeper.answers.certainty_words import (
+    NO_THRESHOLD,
     interval_words,
     lacking,
     learnt_nothing,
     losses_words,
+    qualified_header,
     recommendation_lines,
     seeds_lines,
     separation_lines,
@@ -25,8 +27,6 @@ from sweeper.answers.certainty_words import (
 )
 from sweeper.answers.derived import derived_lines
 from sweeper.answers.numbers import dollars, measure, parameter
-from sweeper.answers.side_by_side import side_by_side_words
-from sweeper.answers.uneven_pace import uneven_pace_words
 from sweeper.answers.winners import winners_spec
 from sweeper.cli.printing import measures_of, print_table
 from sweeper.cli.server import Server, server_options
@@ -41,9 +41,8 @@ from sweeper.options import (
     store_option,
     threshold_option,
 )
-from sweeper.spec.axes import WORKERS
 from sweeper.spec.file import spec_text
-from sweeper.store import Store, SweepRecord, read_store
+from sweeper.store import read_store
 from sweeper.streams import can_show
 
 
@@ -79,7 +78,7 @@ def best(
     for `sweeper run` with another budget, more seeds or evaluations.
     """
     names = names_in(by)
-    rate, notes = dollars_per_worker_hour, list[str]()
+    rate = dollars_per_worker_hour
     if server:
         choices = {"by": [*names] or None, "threshold": threshold, "over": over, "oversubscribed": oversubscribed}
         choices |= {"recommend": False} if as_spec else {}
@@ -90,9 +89,7 @@ def best(
         with closing(read_store(store_url)) as store:
             asked: dict[str, Any] = {"oversubscribed": oversubscribed, "rate": rate, "recommend": not as_spec}
             answer = best_answer(store, sweep, names, threshold, over, **asked)
-            found = store.sweeps.find(answer["sweep"])
-            written = found.spec.written
-            notes = [] if as_json or as_spec else _on_times(store, found, answer)
+            written = store.sweeps.find(answer["sweep"]).spec.written
     trainable = written is not None and not server and not oversubscribed and rate is None
     if as_spec:
         winners = winners_spec(written, answer)
@@ -107,23 +104,6 @@ def best(
         print_json(answer)
     else:
         print_groups(answer, question_options(by, threshold, over) if trainable else None)
-        for line in notes:
-            click.echo(line)
-
-
-def _on_times(store: Store, sweep: SweepRecord, answer: Mapping[str, Any]) -> list[str]:
-    """Why times may not compare."""
-    if answer["over"] not in ("seconds", "dollars"):
-        return []
-    side_by_side = side_by_side_words(store, sweep) if _compares_counts(answer) else ""
-    repeated = any(group["winner"] and group["winner"]["repeats"] > 1 for group in answer["groups"])
-    uneven = uneven_pace_words(store, sweep.id) if repeated else ""
-    return [line for line in (side_by_side, uneven) if line]
-
-
-def _compares_counts(answer: Mapping[str, Any]) -> bool:
-    """Whether several worker counts stand side by side."""
-    return len({group["group"].get(WORKERS) for group in answer["groups"]}) > 1
 
 
 def print_groups(answer: Mapping[str, Any], options: str | None = None) -> None:
@@ -140,17 +120,18 @@ def print_groups(answer: Mapping[str, Any], options: str | None = None) -> None:
     others = [name for name in dict.fromkeys(n for winner in winners for n in winner["parameters"]) if name not in keys]
     measures = measures_of(winners)
     sure = ["repeats", "interval"] if any(winner["repeats"] > 1 for winner in winners) else []
+    qualified = qualified_header(groups)
     print_table(
-        [*keys, *others, *measures, *sure, "qualified"],
+        [*keys, *others, *measures, *sure, qualified],
         [_row(group, keys, others, measures, sure) for group in groups],
         words=(*keys, *others),
-        spare=("images", "repeats", "seconds", "accuracy", "minimum_loss", "qualified", "interval"),
+        spare=("images", "repeats", "seconds", "accuracy", "minimum_loss", qualified, "interval"),
         keep=(*keys, "area"),
     )
     to_train = [] if options is None else seeds_lines(answer, options)
     on_winners = [*recommendation_lines(groups), *separation_lines(groups), *to_train, *_on_winners(groups)]
     on_winners += derived_lines(answer, None if options is None else question_options())
-    for line in [*on_winners, *_on_the_rest(answer), *_left_out(answer)]:
+    for line in [*on_winners, *_on_the_rest(answer), *_left_out(answer), *answer.get("notes", ())]:
         click.echo(line)
     print_extremes(answer)
 
@@ -232,10 +213,7 @@ def _row(
 def _rule(answer: Mapping[str, Any]) -> str:
     guess = _guess(answer["groups"])
     if answer["threshold"] is None:
-        return (
-            "No threshold is set: the smallest area alone decides, even that of a run which\n"
-            f"stays at a bad loss. `--threshold LOSS` makes it honest.{guess}"
-        )
+        return f"{NO_THRESHOLD} `--threshold LOSS` leaves such runs out.{guess}"
     seeds = " with all seeds" if any(group["trials"] > group["settings"] for group in answer["groups"]) else ""
     limit = parameter(answer["threshold"])
     return f"Qualified are the trials whose minimum loss is at most the threshold {limit}{seeds}.{guess}"

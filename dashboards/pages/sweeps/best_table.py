@@ -8,20 +8,26 @@ from typing import Any
 from dashboards.pages.rendering import measure_words, parameters_words
 from dashboards.pages.sweeps.leaders import group_words
 from sweeper.answers.certainty_words import (
+    NO_THRESHOLD,
     interval_words,
     lacking,
     learnt_nothing,
+    qualified_header,
+    qualified_words,
     recommendation_lines,
+    seeds_lines,
     separation_lines,
 )
+from sweeper.answers.derived import derived_lines
 from sweeper.answers.numbers import dollars
 
 _MOST_GROUPS = 200
 
 
-def best_table(answer: Mapping[str, Any]) -> dict[str, Any]:
+def best_table(answer: Mapping[str, Any], options: str | None = None) -> dict[str, Any]:
     """{"columns", "rows": [{"cells", "href"}], "notes", "sure"} of the answer of `sweeper best`, all of it text.
 
+    `options` are those with which `sweeper extend` means the same question; None where the sweep cannot be extended.
     `href` leads to the winner, empty where a group has none. It is "sure" where the answer has what is recommended.
     """
     groups = answer["groups"][:_MOST_GROUPS]
@@ -30,11 +36,11 @@ def best_table(answer: Mapping[str, Any]) -> dict[str, Any]:
     evaluated = any(winner["accuracy"] is not None for winner in winners)
     columns = ["group", "best setting", f"area over {answer['over']}"]
     columns += ["interval", "seeds"] if many else []
-    columns += ["minimum loss", "seconds", *(["accuracy"] if evaluated else []), "qualified", "in doubt"]
+    columns += ["minimum loss", "seconds", *(["accuracy"] if evaluated else []), qualified_header(groups), "in doubt"]
     return {
         "columns": columns,
         "rows": [_row(group, many=many, evaluated=evaluated) for group in groups],
-        "notes": [*_how_sure(groups), *_notes(answer, groups), *_extremes(answer)],
+        "notes": [*_how_sure(answer, groups, options), *_notes(answer, groups), *_extremes(answer)],
         "sure": any("recommended" in group for group in groups),
     }
 
@@ -42,7 +48,7 @@ def best_table(answer: Mapping[str, Any]) -> dict[str, Any]:
 def _row(group: Mapping[str, Any], *, many: bool, evaluated: bool) -> dict[str, Any]:
     winner = group["winner"]
     name = group_words(group["group"])
-    counts = [f"{group['qualified']} of {group['trials']}", str(len(group["in_doubt"]) or "–")]
+    counts = [qualified_words(group), str(len(group["in_doubt"]) or "–")]
     if winner is None:
         blank = ["–"] * (2 * many + 1)
         lowest = measure_words(group["best_minimum_loss"])
@@ -56,15 +62,22 @@ def _row(group: Mapping[str, Any], *, many: bool, evaluated: bool) -> dict[str, 
     return {"cells": [*cells, *counts], "href": f"/trials/{winner['trial']}"}
 
 
-def _how_sure(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+def _how_sure(answer: Mapping[str, Any], groups: Sequence[Mapping[str, Any]], options: str | None) -> list[str]:
     """What is recommended of each group and how sure that is, as far as it is known."""
     guessed = [group for group in groups if group["winner"] and group["winner"]["repeats"] == 1]
     why = dict.fromkeys(words for group in guessed if (words := group.get("not_recommended")))
-    return [*recommendation_lines(groups), *separation_lines(groups), *(f"A winner is a guess: {one}." for one in why)]
+    return [
+        *recommendation_lines(groups),
+        *separation_lines(groups),
+        *([] if options is None else seeds_lines(answer, options)),
+        *derived_lines(answer, None if options is None else ""),
+        *(f"A winner is a guess: {one}." for one in why),
+        *answer["notes"],
+    ]
 
 
 def _notes(answer: Mapping[str, Any], groups: list[Mapping[str, Any]]) -> list[str]:
-    notes = []
+    notes = [] if answer["threshold"] is not None else [f"{NO_THRESHOLD} Give one above, to leave such runs out."]
     if answer["risk"]:
         notes.append(f"Pruned by forecast: with a chance of at most {100 * answer['risk']:g} % a better was stopped.")
     if doubtful := sum(len(group["in_doubt"]) for group in groups):

@@ -51,7 +51,7 @@ def routes(store: Store, tables: Tables) -> APIRouter:
             shares=shares(sweep.states, sweep.total),
             threshold=sweep.threshold if view.threshold is None else view.threshold,
             span=_span(losses, sweep.threshold),
-            best=best_table(answer) if answer else None,
+            best=best_table(answer, _options(sweep, view)) if answer else None,
             figures=[one for one in FIGURES.values() if not one.compares and one.suits(sweep)],
             live=not sweep.state.over,
             problem=submission.problem if (submission := store.submissions.of(sweep.id)) else None,
@@ -61,7 +61,8 @@ def routes(store: Store, tables: Tables) -> APIRouter:
     def best(reference: str, view: Looked, sure: bool = False) -> Response:
         """With `sure` it says what is recommended, too, which may take seconds."""
         find = tables.recommended if sure else tables.best
-        return JsonAnswer(best_table(find(store.sweeps.find(reference), view)))
+        sweep = store.sweeps.find(reference)
+        return JsonAnswer(best_table(find(sweep, view), _options(sweep, view)))
 
     @routes.get("/sweeps/{reference}/cost.json")
     def cost(reference: str, view: Looked) -> Response:
@@ -70,6 +71,14 @@ def routes(store: Store, tables: Tables) -> APIRouter:
         return JsonAnswer({"dollars": None if rate is None else dollars(bill_of(store, sweep, rate))})
 
     return routes
+
+
+def _options(sweep: SweepRecord, view: View) -> str | None:
+    """Those with which `sweeper extend` means what is looked at; None where it cannot add to the sweep."""
+    if sweep.spec.written is None or view.oversubscribed:
+        return None
+    threshold = "" if view.threshold is None else f" --threshold {view.threshold:.15g}"
+    return threshold + ("" if view.over is None else f" --over {view.over}")
 
 
 def bill_of(store: Store, sweep: SweepRecord, rate: float) -> float:

@@ -46,6 +46,8 @@ RECOMMENDED = {
     "more_seeds": 2,
     "small_regret": 0.005,
     "winner_expected_regret": 0.042,
+    "winner_probability": 0.12,
+    "winner_qualifies": 1.0,
 }
 WINNER = {"parameters": {**named(64)["parameters"], "seed": 3}}
 OTHERS = "batch_size 32, learning_rate 0.1; batch_size 128, learning_rate 0.1; batch_size 64, learning_rate 0.2"
@@ -59,17 +61,20 @@ def sentence(*, key: dict[str, Any] | None = None, winner: dict[str, Any] = WINN
 
 def test_a_recommendation_is_told_in_plain_sentences() -> None:
     assert sentence() == (
-        "workers 2: take the winner. The chance that it is the best is 61 %, and its area is expected to be 0.6 % "
-        f"above the best. 3 other settings cannot be ruled out: {OTHERS}. "
+        "workers 2: take the winner. The chance that it is the best is 61 %, and on average its area is 0.6 % above "
+        f"the best one's. 3 other settings cannot be ruled out: {OTHERS}. "
         "2 more seeds of each of the 4 would bring the 0.6 % down to 0.5 %."
     )
     assert sentence(key={}).startswith("take the winner. ")
     other = sentence(winner=named(32))
     assert other.startswith(
-        "workers 2: take batch_size 64, learning_rate 0.1, momentum 0.9 instead of the winner: its area is expected to "
-        "be 0.6 % above the best, the winner's 4.2 %. The chance that it is the best is 61 %. 3 other settings cannot "
-        "be ruled out: "
+        "workers 2: take batch_size 64, learning_rate 0.1, momentum 0.9 instead of the winner, whose area, beside "
+        "those of similar settings, seems to be small by chance (its chance to be the best is 12 %). On average the "
+        "area is 0.6 % above the best one's, the winner's 4.2 %. The chance that it is the best is 61 %. 3 other "
+        "settings cannot be ruled out: "
     )
+    unreliable = sentence(winner=named(32), winner_qualifies=0.4)
+    assert "instead of the winner, of whose runs only 40 % come to the threshold (its chance" in unreliable
 
 
 @pytest.mark.parametrize(
@@ -88,8 +93,8 @@ def test_a_recommendation_is_told_in_plain_sentences() -> None:
         ),
         ({"not_ruled_out": [named(2**n) for n in range(4, 11)]}, "batch_size 256, learning_rate 0.1; and 2 more. "),
         ({"not_ruled_out": [named(64)]}, ". No other setting is likely to be better."),
-        ({"qualifies": 0.71}, "above the best; 71 % of its runs come to the threshold. "),
-        ({"expected_regret": 0.0004}, " its area is expected to be less than 0.1 % above the best. "),
+        ({"qualifies": 0.71}, "above the best one's; 71 % of its runs come to the threshold. "),
+        ({"expected_regret": 0.0004}, " its area is less than 0.1 % above the best one's. "),
         ({"probability": 0.996}, " is more than 99 %, "),
         ({"probability": 1.0}, " is more than 99 %, "),
     ],
@@ -115,7 +120,7 @@ def test_a_command_trains_the_seeds_that_the_sentences_speak_of() -> None:
         "To train more seeds of these settings alone (18 trials): `sweeper extend abc --seeds 5 --over images`"
     )
     (unknown,) = seeds_line({"more_seeds": None})
-    assert "(8 trials): `sweeper extend abc --seeds 2 --over images`" in unknown
+    assert unknown.startswith("To go on with 2 more seeds of these settings alone (8 trials): `sweeper extend abc ")
     assert not seeds_line({"more_seeds": 0}, {"not_ruled_out": [named(64)]})
     assert not seeds_line()
 

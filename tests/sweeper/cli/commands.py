@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from sweeper.cli.main import main
 from tests.processes import processes_with
 
 TAG = "SWEEPER_TEST_TAG"  # in the environment of all that a test starts
@@ -27,6 +32,18 @@ def begin(*arguments: str, command: tuple[str, ...] = (sys.executable, "-m", "sw
         text=True,
         process_group=0,
     )
+
+
+def here(*arguments: str, code: int = 0) -> tuple[str, str]:
+    """Standard output and standard error of the command in this process, which ends with this exit code.
+
+    Starting a process of its own takes a second, and more where it loads torch or SciPy.
+    """
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as exit_:
+        main([*arguments])
+    assert int(exit_.value.code or 0) == code, err.getvalue()
+    return out.getvalue(), err.getvalue()
 
 
 def others(tmp_path: Path) -> list[int]:

@@ -88,7 +88,7 @@ def test_best_says_in_words_how_sure_it_is(run: Any, store: Store) -> None:
     assert lines[1] == "Qualified are the trials whose minimum loss is at most the threshold 1.8 with all seeds."
     assert lines[2].split() == [
         *("workers", "batch", "size", "learning", "rate", "area", "minimum", "loss", "seconds", "images"),
-        *("repeats", "interval", "qualified"),
+        *("repeats", "interval", "qualified", "settings"),
     ]
     assert lines[3].split()[-1] == "2/3"
     assert lines[3].split()[7] == "3"

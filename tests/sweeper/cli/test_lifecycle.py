@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.processes import eventually
-from tests.sweeper.cli.commands import ENDLESS, ONE_GANG, begin, others, rows
+from tests.sweeper.cli.commands import ENDLESS, ONE_GANG, begin, here, others, rows
 from tests.sweeper.cli.commands import number as number_of
 
 SPEC = """
@@ -39,14 +39,6 @@ class Network(nn.Module):
             raise ValueError("not today")
         return self.linear(numbers)
 """
-
-
-def sweeper(*arguments: str, code: int = 0) -> tuple[str, str]:
-    """Standard output and standard error of a command that ends with this exit code."""
-    process = begin(*arguments)
-    out, err = process.communicate(timeout=200)
-    assert process.returncode == code, err
-    return out, err
 
 
 def reaches(tmp_path: Path, query: str) -> Callable[[], bool]:
@@ -75,10 +67,10 @@ def test_resume_runs_what_is_left_and_nothing_twice(number: signal.Signals, spec
     assert 2 <= len(done) < 8
     if number == signal.SIGKILL:
         assert ("running", 1) in before
-    _, err = sweeper("run", str(spec), "--executor", "local", code=1)
+    _, err = here("run", str(spec), "--executor", "local", code=1)
     assert "has this spec, and" in err
     assert "go on with it" in err or "goes on with it" in err
-    sweeper("resume", "small", "--executor", "local")
+    here("resume", "small", "--executor", "local")
     after = ends(tmp_path)
     assert [state for state, _ in after] == ["completed"] * 8
     assert all(after[i] == ("completed", 1) for i in done)
@@ -104,31 +96,31 @@ def test_two_schedulers_share_a_sweep_and_run_each_trial_once(spec: Path, tmp_pa
 
 
 def test_the_same_spec_again_is_another_sweep_only_when_asked_for(spec: Path, tmp_path: Path) -> None:
-    sweeper("run", str(spec), *SHORT)
-    _, err = sweeper("run", str(spec), *SHORT, "--json", code=1)
+    here("run", str(spec), *SHORT)
+    _, err = here("run", str(spec), *SHORT, "--json", code=1)
     error = json.loads(err)["error"]
     assert error["kind"] == "repeated"
     assert "4 of its 4 trials have ended" in error["message"]
-    sweeper("run", str(spec), *SHORT, "--resume")  # which has nothing left to run
+    here("run", str(spec), *SHORT, "--resume")  # which has nothing left to run
     assert number_of(tmp_path, "SELECT count(*) FROM sweep") == 1
-    sweeper("run", str(spec), *SHORT, "--again")
+    here("run", str(spec), *SHORT, "--again")
     assert rows(tmp_path, "SELECT count(*) FROM sweep") == [(2,)]
     assert rows(tmp_path, "SELECT count(*) FROM trial") == [(8,)]
 
 
 def test_extend_adds_only_new_cells(spec: Path, tmp_path: Path) -> None:
-    sweeper("run", str(spec), *SHORT, "--set", "space.learning_rate=[0.1, 0.2]")
-    _, err = sweeper("extend", "small", str(spec), *SHORT)
+    here("run", str(spec), *SHORT, "--set", "space.learning_rate=[0.1, 0.2]")
+    _, err = here("extend", "small", str(spec), *SHORT)
     assert "2 new trials, 2 that it has already" in err
     assert ends(tmp_path) == [("completed", 1)] * 4
     rates = [
         json.loads(p)["learning_rate"] for (p,) in rows(tmp_path, "SELECT parameters FROM trial ORDER BY position")
     ]
     assert rates == [0.1, 0.2, 0.3, 0.4]
-    _, err = sweeper("extend", "small", str(spec), *SHORT)
+    _, err = here("extend", "small", str(spec), *SHORT)
     assert "0 new trials, 4 that it has already" in err
     assert rows(tmp_path, "SELECT count(*) FROM attempt") == [(4,)]
-    _, err = sweeper("extend", "no such", str(spec), *SHORT, code=1)
+    _, err = here("extend", "no such", str(spec), *SHORT, code=1)
     assert "no such sweep" in err
 
 
@@ -144,14 +136,14 @@ objective: {over: images}
 
 def test_extend_trains_more_seeds_of_what_cannot_be_ruled_out(spec: Path, tmp_path: Path) -> None:
     spec.write_text(CLOSE)
-    sweeper("run", str(spec), "--executor", "local")
+    here("run", str(spec), "--executor", "local")
     asked = ["close", "--threshold", "0.45"]
-    words = sweeper("best", *asked)[0]
+    words = here("best", *asked)[0]
     found = re.search(r"alone \((\d+) trials\): `sweeper (extend \w+ --seeds \d+ --threshold 0.45)`", words)
     assert found, words
-    (before,) = json.loads(sweeper("best", *asked, "--json")[0])["groups"]
+    (before,) = json.loads(here("best", *asked, "--json")[0])["groups"]
     chosen = {one["parameters"]["learning_rate"] for one in before["recommended"]["not_ruled_out"]}
-    out, err = sweeper(*found[2].split(), "--executor", "local", "--json")
+    out, err = here(*found[2].split(), "--executor", "local", "--json")
     assert f"{found[1]} new trials, further seeds of settings that cannot be ruled out" in err
     states = rows(tmp_path, "SELECT state, json_extract(parameters, '$.learning_rate') FROM trial ORDER BY position")
     assert len(states) == 7 + int(found[1])
@@ -160,37 +152,37 @@ def test_extend_trains_more_seeds_of_what_cannot_be_ruled_out(spec: Path, tmp_pa
     answer = json.loads(out)
     (after,) = answer["groups"]
     assert (answer["threshold"], after["settings"], after["trials"]) == (0.45, 7, len(states))
-    _, err = sweeper("extend", "close", "--seeds", "2", "--set", "repeats=2", code=2)
+    _, err = here("extend", "close", "--seeds", "2", "--set", "repeats=2", code=2)
     assert "omit SPEC and --set, or omit --seeds" in err
-    _, err = sweeper("extend", "close", "--threshold", "2", code=2)
+    _, err = here("extend", "close", "--threshold", "2", code=2)
     assert "go with --seeds only" in err
 
 
 def test_rerun_tries_exactly_what_failed(spec: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(OWN)
     model = ["--set", "trial.model=mine:Network"]
-    sweeper("run", str(spec), *SHORT, *model, "--set", "space.learning_rate=[0.1]")
+    here("run", str(spec), *SHORT, *model, "--set", "space.learning_rate=[0.1]")
     (tmp_path / "broken").touch()
-    out, err = sweeper("extend", "small", str(spec), *SHORT, *model, code=1)
+    out, err = here("extend", "small", str(spec), *SHORT, *model, code=1)
     assert out.splitlines()[-1].endswith(": completed with failures")
     assert "3 of 4 trials failed; `sweeper show " in err
     assert ends(tmp_path) == [("completed", 1), *[("failed", 1)] * 3]
     (tmp_path / "broken").unlink()
-    _, err = sweeper("rerun", "small", "--executor", "local", code=2)
-    assert "say which trials: --failed, --oversubscribed or both" in err
-    assert sweeper("rerun", "--failed", "small", "--executor", "local")[0].splitlines()[-1].endswith(": completed")
+    _, err = here("rerun", "small", "--executor", "local", code=2)
+    assert "say which trials: one or more of --failed, --oversubscribed" in err
+    assert here("rerun", "--failed", "small", "--executor", "local")[0].splitlines()[-1].endswith(": completed")
     assert ends(tmp_path) == [("completed", 1), *[("completed", 2)] * 3]
     tracebacks = rows(tmp_path, "SELECT traceback FROM attempt WHERE state = 'failed'")
     assert len(tracebacks) == 3
     assert all("ValueError: not today" in traceback for (traceback,) in tracebacks)
-    _, err = sweeper("rerun", "--failed", "small", "--executor", "local", code=1)
+    _, err = here("rerun", "--failed", "small", "--executor", "local", code=1)
     assert "none of its trials has failed" in err
 
 
 def test_stop_and_delete_while_it_runs(spec: Path, tmp_path: Path) -> None:
     running = begin("run", str(spec), "--executor", "local", *ENDLESS)
     assert eventually(reaches(tmp_path, "SELECT count(*) FROM loss_point"), 90)
-    out, _ = sweeper("stop", "small")
+    out, _ = here("stop", "small")
     assert re.search(r": stopped; \d+ waiting trials? cancelled, [12] running trials? ended, 0 still running\n$", out)
     assert rows(tmp_path, "SELECT stop_asked_at IS NOT NULL FROM sweep") == [(1,)]
     _, err = running.communicate(timeout=60)
@@ -200,7 +192,7 @@ def test_stop_and_delete_while_it_runs(spec: Path, tmp_path: Path) -> None:
 
     running = begin("run", str(spec), "--executor", "local", "--again", *ENDLESS)
     assert eventually(reaches(tmp_path, "SELECT count(*) FROM trial WHERE state = 'running'"), 90)
-    assert sweeper("delete", "latest", "--yes")[0].endswith(": deleted\n")
+    assert here("delete", "latest", "--yes")[0].endswith(": deleted\n")
     running.communicate(timeout=60)
     assert rows(tmp_path, "SELECT count(*) FROM sweep") == [(1,)]
     assert nothing_is_left(tmp_path)

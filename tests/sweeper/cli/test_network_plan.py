@@ -14,7 +14,7 @@ import pytest
 from engine.channel_parallel.choice import WAYS
 from sweeper.gangs.machine import usable_cpus
 from tests.processes import eventually
-from tests.sweeper.cli.commands import TAG, begin, others
+from tests.sweeper.cli.commands import TAG, begin, here, others
 
 OWN = """
 from torch import nn
@@ -33,10 +33,8 @@ TOO_MANY = str(usable_cpus() + 1)
 
 
 def costs(*arguments: str, code: int = 0) -> str:
-    """What the command prints, on standard error if it fails."""
-    job = begin("costs", *arguments)
-    out, err = job.communicate()
-    assert job.returncode == code, err
+    """What the command prints, on standard error if it fails; in this process, where torch is loaded once."""
+    out, err = here("costs", *arguments, code=code)
     return err if code else out
 
 
@@ -44,7 +42,8 @@ def costs(*arguments: str, code: int = 0) -> str:
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A network of one's own: 2 to 4 to 2 channels, windows of one pixel."""
     (tmp_path / "own_plan.py").write_text(OWN)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "own_plan", raising=False)
     return "own_plan:network"
 
 

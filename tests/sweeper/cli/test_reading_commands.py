@@ -200,9 +200,10 @@ def test_trials_that_never_learnt_are_marked_and_counted(run: Any, store: Store)
 @pytest.mark.usefixtures("tested")
 def test_rerun_says_which_trials_it_can_repeat_and_that_there_are_none(run: Any) -> None:
     code, _, err = run("rerun", "tested")
-    assert (code, "--failed, --oversubscribed or both" in err) == (2, True)
-    for option, kind in (("--failed", "has failed"), ("--oversubscribed", "is oversubscribed")):
-        code, _, err = run("rerun", "tested", option)
+    assert (code, "one or more of --failed, --oversubscribed, --derived" in err) == (2, True)
+    kinds = {"failed": "has failed", "oversubscribed": "is oversubscribed", "derived": "is derived and of a setting"}
+    for option, kind in kinds.items():
+        code, _, err = run("rerun", "tested", f"--{option}")
         assert (code, f"none of its trials {kind}" in err) == (1, True)
 
 
@@ -287,7 +288,14 @@ def test_best_has_the_fixed_shape(run: Any, small: list[str]) -> None:
         "threshold": 1.8,
     }
     # Of one seed each nobody can tell, nor recommend anything of four trials.
-    more = {"settings": 4, "separated": None, "comparison": None, "not_compared": 0, "recommended": None}
+    more: dict[str, Any] = {
+        "derived_candidates": [],
+        "settings": 4,
+        "separated": None,
+        "comparison": None,
+        "not_compared": 0,
+        "recommended": None,
+    }
     few = "fewer than 6 complete trials of a group are too few to tell chance from merit"
     second = answer["groups"][0].pop("runner_up")
     assert second["trial"] == small[1]
