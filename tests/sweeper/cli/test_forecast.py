@@ -15,7 +15,7 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import LossPoint, summarize
 from sweeper.spec import parse_spec
 from sweeper.store.store import Store
-from tests.sweeper.cli.commands import begin
+from tests.sweeper.cli.commands import here
 
 SPEC = """
 name: small
@@ -26,11 +26,9 @@ objective: {threshold: 10}
 
 
 def test_a_sweep_of_one_and_two_workers_says_what_four_would_come_to(spec: Path) -> None:
-    running = begin("run", str(spec), "--executor", "local", "--json")
-    _, err = running.communicate(timeout=200)
-    assert running.returncode == 0, err
+    here("run", str(spec), "--executor", "local", "--json")
     asked = ("forecast", "small", "--workers", "4,2", "--dollars-per-hour", "2", "--top", "3")
-    out, err = begin(*asked, "--json").communicate(timeout=100)
+    out, err = here(*asked, "--json")
     answer = json.loads(out)
     assert err == ""
     assert (answer["predicted"], answer["measured_workers"], answer["over"]) == (True, [1, 2], "seconds")
@@ -45,7 +43,7 @@ def test_a_sweep_of_one_and_two_workers_says_what_four_would_come_to(spec: Path)
     curves = {one["parameters"]["batch_size"]: one["curve"] for one in four["best"] + two["best"]}
     assert "measured" in curves.values()
     assert answer["errors"] == []
-    out, _ = begin(*asked).communicate(timeout=100)
+    out, _ = here(*asked)
     assert "nothing of this was run" in out
     assert "predicted area" in out
     assert "workers 2: the sweep has run this count" in out
@@ -209,11 +207,9 @@ space: {workers: [1, 2], batch_size: [16, 32]}
 
 def test_steps_of_a_batch_normalised_model_are_those_that_were_measured(spec: Path) -> None:
     spec.write_text(NORMALISED)
-    running = begin("run", str(spec), "--executor", "local", "--json")
-    _, err = running.communicate(timeout=300)
-    assert running.returncode == 0, err
-    answer = json.loads(begin("forecast", "normalised", "--workers", "1,2,4", "--json").communicate(timeout=100)[0])
-    trials = json.loads(begin("show", "normalised", "--json").communicate(timeout=100)[0])["trials"]
+    here("run", str(spec), "--executor", "local", "--json")
+    answer = json.loads(here("forecast", "normalised", "--workers", "1,2,4", "--json")[0])
+    trials = json.loads(here("show", "normalised", "--json")[0])["trials"]
     measured = {
         (one["parameters"]["workers"], one["parameters"]["batch_size"]): one["seconds"] / one["steps"] for one in trials
     }

@@ -15,7 +15,7 @@ from sweeper.plan.trial import TrialState
 from sweeper.ranking.curve import summarize
 from sweeper.spec import parse_spec
 from sweeper.store import Printed, Store, read_store
-from tests.sweeper.cli.commands import begin, rows
+from tests.sweeper.cli.commands import begin, here, rows
 from tests.sweeper.cli.test_reading_commands import SPEC as SMALL
 
 SPEC = """
@@ -48,9 +48,7 @@ def printed(folder: Path, trial: str) -> str:
 
 def test_each_trial_of_a_gang_has_what_its_ranks_printed(spec: Path, tmp_path: Path) -> None:
     (tmp_path / "talking.py").write_text(NETWORK)
-    process = begin("run", str(spec), "--executor", "local", "--oversubscribe")
-    _, err = process.communicate(timeout=200)
-    assert process.returncode == 0, err
+    here("run", str(spec), "--executor", "local", "--oversubscribe")
     shutil.rmtree(tmp_path / "sweeper-logs")  # as on another machine
     assert rows(tmp_path, "SELECT COUNT(*) FROM gang") == [(1,)]
     trials = rows(tmp_path, "SELECT id, json_extract(parameters, '$.batch_size') FROM trial")

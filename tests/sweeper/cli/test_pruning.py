@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.processes import eventually
-from tests.sweeper.cli.commands import ONE_GANG, begin, others, rows
+from tests.sweeper.cli.commands import ONE_GANG, here, others, rows
 
 SPEC = """
 name: pruned
@@ -25,9 +25,7 @@ RUN = ("--executor", "local", "--json", *ONE_GANG)  # so that one trial follows 
 def test_the_winner_is_that_of_the_whole_grid(spec: Path, tmp_path: Path) -> None:
     answers = []
     for prune in ("area", "none"):
-        process = begin("run", str(spec), *RUN, "--set", f"prune={prune}")
-        out, err = process.communicate(timeout=280)
-        assert process.returncode == 0, err
+        out, _ = here("run", str(spec), *RUN, "--set", f"prune={prune}")
         answers.append([group["winner"]["parameters"] for group in json.loads(out)["groups"]])
     assert answers[0] == answers[1]
     ((pruned,),) = rows(tmp_path, "SELECT count(*) FROM trial WHERE state = 'pruned'")
@@ -44,9 +42,7 @@ def test_the_winner_is_that_of_the_whole_grid(spec: Path, tmp_path: Path) -> Non
 def test_a_median_pruner_stops_trials_and_says_that_they_might_have_won(spec: Path, tmp_path: Path) -> None:
     rates = "[0.1, 0.11, 0.12, 0.13, 0.14, 0.0001, 0.0002]"
     spec.write_text(SPEC.replace("[0.0001, 0.1, 0.00001, 0.01]", rates))
-    process = begin("run", str(spec), *RUN, "--set", "prune=median")
-    out, err = process.communicate(timeout=280)
-    assert process.returncode == 0, err
+    out, err = here("run", str(spec), *RUN, "--set", "prune=median")
     ((pruned,),) = rows(tmp_path, "SELECT count(*) FROM trial WHERE state = 'pruned'")
     assert pruned >= 1
     assert "by the pruner median" in err

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.processes import eventually
-from tests.sweeper.cli.commands import begin, others, rows
+from tests.sweeper.cli.commands import here, others, rows
 
 SPEC = """
 name: race
@@ -22,9 +22,7 @@ prune: area
 
 def test_a_race_of_real_trainings_ends_with_a_winner_and_goes_on_from_the_store(spec: Path, tmp_path: Path) -> None:
     spec.write_text(SPEC)
-    process = begin("run", str(spec), "--executor", "local", "--json")
-    out, err = process.communicate(timeout=280)
-    assert process.returncode == 0, err
+    out, err = here("run", str(spec), "--executor", "local", "--json")
     (group,) = json.loads(out)["groups"]
     winner = group["winner"]
     assert winner["parameters"]["learning_rate"] == 0.1
@@ -37,8 +35,6 @@ def test_a_race_of_real_trainings_ends_with_a_winner_and_goes_on_from_the_store(
     assert decided or winner["repeats"] == 6
     counts = dict(rows(tmp_path, "SELECT json_extract(parameters, '$.learning_rate'), count(*) FROM trial GROUP BY 1"))
     assert counts[0.001] < counts[0.1] or decided
-    again = begin("resume", "race", "--executor", "local", "--json")
-    out, err = again.communicate(timeout=280)
-    assert again.returncode == 0, err
+    out, err = here("resume", "race", "--executor", "local", "--json")
     assert json.loads(out)["groups"] == [group]
     assert eventually(lambda: not others(tmp_path))

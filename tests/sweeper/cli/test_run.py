@@ -16,7 +16,7 @@ import pytest
 from cuda_ext import artifact
 from sweeper.cli.main import main
 from tests.processes import eventually, processes_with, words_of
-from tests.sweeper.cli.commands import ENDLESS, TAG, begin, others, rows
+from tests.sweeper.cli.commands import ENDLESS, TAG, begin, here, others, rows
 from tests.sweeper.cli.commands import number as number_of
 
 SPEC = """
@@ -91,8 +91,8 @@ def test_an_interrupt_leaves_no_process_and_a_store_that_lists_what_was_done(
     assert rows(tmp_path, "SELECT DISTINCT state FROM trial") == [("pending",)]
     assert {state for (state,) in rows(tmp_path, "SELECT state FROM attempt")} == {"interrupted"}
     assert number_of(tmp_path, written) > 0
-    assert "interrupted" in begin("list").communicate()[0]
-    assert "pending: interrupted" in begin("show", "small").communicate()[0]
+    assert "interrupted" in here("list")[0]
+    assert "pending: interrupted" in here("show", "small")[0]
 
 
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGKILL])

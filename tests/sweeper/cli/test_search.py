@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.processes import eventually
-from tests.sweeper.cli.commands import CORES, begin, number, others, rows
+from tests.sweeper.cli.commands import CORES, begin, here, number, others, rows
 
 SPEC = f"""
 name: searched
@@ -28,9 +28,7 @@ ENDED = "SELECT count(*) FROM trial WHERE state = 'completed'"
 
 
 def test_a_search_runs_as_many_trials_as_asked_for_and_shows_them(spec: Path, tmp_path: Path) -> None:
-    process = begin("run", str(spec), *RUN)
-    out, err = process.communicate(timeout=280)
-    assert process.returncode == 0, err
+    out, err = here("run", str(spec), *RUN)
     ((group),) = json.loads(out)["groups"]
     assert group["trials"] == 6
     assert group["winner"] is not None
@@ -50,7 +48,7 @@ def test_what_was_interrupted_goes_on_to_its_number_and_two_do_not_exceed_it(spe
     assert eventually(lambda: number(tmp_path, ENDED) >= 2, timeout_s=120)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 130
-    listed = json.loads(begin("list", "--json").communicate(timeout=60)[0])["sweeps"][0]
+    listed = json.loads(here("list", "--json")[0])["sweeps"][0]
     assert (listed["state"], listed["trials"]) == ("interrupted", 6)
     both = [begin("resume", "latest", *RUN) for _ in range(2)]
     assert [process.wait(timeout=200) for process in both] == [0, 0]
@@ -86,5 +84,5 @@ def test_extend_goes_on_with_a_search_in_a_wider_space(spec: Path, tmp_path: Pat
     assert (code, "adds nothing, for sweep" in err, "has 6 trials; give more" in err) == (1, True, True)
     code, err = extend(str(spec), "--set", "trials=9", "--set", "trial.images=2000")
     assert (code, "compares trials of the same settings" in err) == (1, True)
-    listed = json.loads(begin("list", "--json").communicate(timeout=60)[0])["sweeps"][0]
+    listed = json.loads(here("list", "--json")[0])["sweeps"][0]
     assert (listed["state"], listed["trials"]) == ("completed", 6)

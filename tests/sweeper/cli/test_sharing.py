@@ -13,7 +13,7 @@ from sweeper.gangs.machine import usable_cpus
 from sweeper.gangs.seat_locks import SeatLocks
 from sweeper.gangs.seats import Seats
 from tests.processes import eventually
-from tests.sweeper.cli.commands import CORES, begin, number, others, rows
+from tests.sweeper.cli.commands import CORES, begin, here, number, others, rows
 
 SPEC = f"""
 name: small
@@ -56,11 +56,11 @@ def test_more_workers_than_cores_run_where_it_is_asked_for_and_are_not_ranked_by
     one, many = json.loads(out)["groups"]
     assert (one["qualified"], one["oversubscribed"]) == (1, 0)
     assert (many["qualified"], many["oversubscribed"], many["winner"]) == (0, 1, None)
-    assert "1 oversubscribed" in begin("best", "small").communicate(timeout=60)[0]
+    assert "1 oversubscribed" in here("best", "small")[0]
     for asked in (["--oversubscribed"], ["--over", "images"]):
-        out, err = begin("best", "small", "--json", *asked).communicate(timeout=60)
+        out, err = here("best", "small", "--json", *asked)
         assert [group["qualified"] for group in json.loads(out)["groups"]] == [1, 1], err
-    shown = json.loads(begin("show", "small", "--json").communicate(timeout=60)[0])["trials"]
+    shown = json.loads(here("show", "small", "--json")[0])["trials"]
     assert sorted((t["parameters"]["workers"], t["oversubscribed"]) for t in shown) == [(1, False), (CORES + 1, True)]
     assert eventually(lambda: not others(tmp_path))
 
