@@ -23,6 +23,7 @@ def show(study: Study) -> None:
         "taken": tables.taken(sweeps),
         "winners": tables.winners(sweeps),
         "regret": tables.regret(sweeps),
+        "one-seed": tables.one_seed(sweeps),
         "thresholds": tables.thresholds(sweeps),
         "hardware": tables.ran_on(sweeps, _devices(study, sweeps)),
     }.items():

@@ -19,6 +19,7 @@ from experiments.cifar10_sweep.agreement import (
     spearman,
     winner_on,
 )
+from experiments.cifar10_sweep.one_seed import judged
 from experiments.cifar10_sweep.published import WINNERS, PublishedGrid
 from experiments.cifar10_sweep.recorded import (
     Grid,
@@ -284,3 +285,30 @@ def _versions(device: str, versions: dict[str, str]) -> tuple[str, ...]:
 
 def _numbers(sweeps: Sequence[RecordedSweep]) -> list[int]:
     return [sum(len(one.trials) for one in sweeps), sum(len(one.spans) for one in sweeps)]
+
+
+def one_seed(sweeps: Sweeps) -> Table:
+    """What `best` recommends from each seed by itself, and its regret by the other seeds, with their means."""
+    header = [
+        "workers",
+        "area over",
+        "seed",
+        "winner",
+        "recommended",
+        "chance",
+        "not ruled out",
+        "best by the other seeds",
+    ]
+    header += ["expected regret", "regret", "regret of the winner"]
+    found = judged(sweeps)
+    rows: list[list[object]] = []
+    for kind in dict.fromkeys((one.workers, one.over) for one in found):
+        of_kind = [one for one in found if (one.workers, one.over) == kind]
+        for one in of_kind:
+            settings = [words(one.winner), words(one.recommended), f"{100 * one.probability:.0f} %"]
+            held = f"{words(one.best)}{'' if one.best in one.not_ruled_out else ', ruled out'}"
+            shares = [f"{100 * share:.1f} %" for share in (one.stated, one.regret, one.winners_regret)]
+            rows.append([*kind, one.seed, *settings, len(one.not_ruled_out), held, *shares])
+        means = [fmean(each) for each in zip(*((o.stated, o.regret, o.winners_regret) for o in of_kind), strict=True)]
+        rows.append([*kind, "mean", *["–"] * 5, *(f"{100 * share:.1f} %" for share in means)])
+    return header, rows

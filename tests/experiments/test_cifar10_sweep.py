@@ -31,6 +31,7 @@ from experiments.cifar10_sweep.agreement import (
 )
 from experiments.cifar10_sweep.drawing.by_threshold import stretches
 from experiments.cifar10_sweep.drawing.heatmaps import draw_beside
+from experiments.cifar10_sweep.one_seed import judged
 from experiments.cifar10_sweep.published import SETTINGS, PublishedGrid, published_grids
 from experiments.cifar10_sweep.recorded import Grid, Reference, Setting, Sweeps, on_all_axes, read_sweeps, references
 from experiments.cifar10_sweep.winners import mean_winner, regrets
@@ -225,6 +226,16 @@ class TestRecordedResult:
         percents = [one.percent for one in found if one.percent is not None]
         assert len(percents) == len(found) == 14
         assert fmean(percents) <= 1.0
+
+    def test_what_one_seed_recommends_is_as_good_as_it_says(self, sweeps: Sweeps) -> None:
+        found = judged(sweeps)
+        assert [(one.workers, one.over, one.seed) for one in found] == [
+            (workers, over, seed)
+            for workers, over in ((1, "seconds"), (1, "images"), (2, "images"))
+            for seed in range(5)
+        ]
+        assert all(one.best in one.not_ruled_out for one in found)
+        assert fmean(one.regret for one in found) <= fmean(one.stated for one in found)
 
     def test_pruning_trains_less_than_the_grid(self, sweeps: Sweeps) -> None:
         grid, area, forecast = (
