@@ -30,6 +30,7 @@ _REMEDIES: dict[str, Callable[[dict[str, Any]], str]] = {
     "tuple_type": lambda _: "is no list; write it in brackets, like [a, b]",
     "invalid_key": lambda _: "is no name of a field; remove it",
 }
+_MOST_KEYS = 6  # that are named where a mapping is missing
 _MOST_PATHS = 3  # that are suggested for a key in a wrong place
 # Names of union members and of keys, which pydantic puts among the names of the file.
 _NOT_IN_FILE = re.compile(r"(list|kind)\[.*\]|\[key\]")
@@ -65,9 +66,18 @@ def _describe(details: ErrorDetails, model: type[BaseModel], prefix: str, only: 
         if not details["loc"] and not only:
             return [f"{prefix}: {line}" for line in own] if prefix else own  # SweepSpec itself names the fields
         return [f"{place}: {_show(given)}: {line}" if _is_plain(given) else f"{place}: {line}" for line in own]
+    if kind == "model_type" and not only:
+        keys = _keys_at(details["loc"], model)
+        return [f"{place}: {_show(given)} is no mapping; write its keys{keys} below it, or remove it"]
     remedy = _REMEDIES.get(kind)
     problem = remedy(context) if remedy else f"is refused: {details['msg'][:1].lower()}{details['msg'][1:]}; correct it"
     return [f"{place}: {_show(given)} {problem}"]
+
+
+def _keys_at(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    """The keys that a mapping may have, in brackets; nothing where these are many."""
+    keys = _fields_at(loc, model)
+    return f" ({', '.join(keys)})" if len(keys) <= _MOST_KEYS else ""
 
 
 def _place(loc: tuple[int | str, ...], prefix: str, only: str) -> str:

@@ -152,6 +152,10 @@ def test_a_key_that_is_near_none_lists_them_all() -> None:
             written({"batch_size": [[16]]}),
             "space.batch_size: [16] is no single value; give numbers, names, true or false",
         ),
+        (
+            written(limits=5),
+            "limits: 5 is no mapping; write its keys (trial_seconds, stall_seconds) below it, or remove it",
+        ),
         (written(trial=None), "trial: None is no mapping; write its keys below it, or remove it"),
         (written(name=""), "name: '': is blank; give at least one letter"),
         (written(name=5), "name: 5 is no text; put it in quotes"),
