@@ -13,11 +13,12 @@ def printed_answer(store: Store, trial_id: str, number: int | None = None) -> di
 
     {"trial", "attempt", "state", "log", "text", "omitted"}. Long output is cut to its end; `omitted` counts the bytes
     before it. `log` is the file on the scheduler's machine, which alone has what a running attempt prints.
+    `trial_id` may be a beginning that fits no other.
 
     Raises:
         NotFoundError: there is no such trial or attempt.
     """
-    trial = store.trials.find(trial_id)
+    trial = store.trials.resolve(trial_id)
     attempts = {attempt.number: attempt for attempt in store.attempts.of(trial.id)}
     if not attempts:
         raise NotFoundError(f"trial {trial.id}: it has not begun", "`sweeper show SWEEP` lists the trials that have")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
 from engine.config import BATCH_SIZES, BUDGETS
-from sweeper.answers.numbers import plain
+from sweeper.answers.numbers import parameter, plain
 from sweeper.errors import SpecError
 from sweeper.spec import SweepSpec
 from sweeper.spec.axes import WORKERS
@@ -18,6 +18,33 @@ from sweeper.spec.wording import describe_faults
 
 _ENDING = "-winners"
 _ALWAYS = ("model", "data", "images")  # written out though they are the defaults
+
+
+def only_groups(answer: Mapping[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
+    """A `best_answer` with those of its groups that are wanted, such as "workers=2" or "workers=2,momentum=0.9".
+
+    Raises:
+        SpecError: a text that is no such group, or that fits none or several.
+    """
+    groups, found = answer["groups"], []
+    for text in wanted:
+        fitting = [group for group in groups if _pairs(text).items() <= _as_text(group["group"]).items()]
+        if len(fitting) != 1:
+            known = "; ".join(",".join(map("=".join, _as_text(one["group"]).items())) for one in groups)
+            raise SpecError([f"--group {text}: fits {len(fitting) or 'none'} of the groups; they are {known}"])
+        found += [group for group in fitting if group not in found]
+    return {**answer, "groups": found}
+
+
+def _pairs(text: str) -> dict[str, str]:
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    if any(not (name and mark and value) for name, mark, value in pairs):
+        raise SpecError([f"--group {text}: is no group; write its parameters, for example --group workers=2"])
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _as_text(key: Mapping[str, Any]) -> dict[str, str]:
+    return {name: parameter(value) for name, value in key.items()}
 
 
 def winners_spec(written: Mapping[str, Any] | None, answer: Mapping[str, Any]) -> dict[str, Any]:

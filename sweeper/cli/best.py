@@ -27,7 +27,7 @@ from sweeper.answers.certainty_words import (
 )
 from sweeper.answers.derived import derived_lines
 from sweeper.answers.numbers import dollars, measure, parameter
-from sweeper.answers.winners import winners_spec
+from sweeper.answers.winners import only_groups, winners_spec
 from sweeper.cli.printing import measures_of, print_table
 from sweeper.cli.server import Server, server_options
 from sweeper.options import (
@@ -54,6 +54,13 @@ from sweeper.streams import can_show
 @oversubscribed_option
 @rate_option
 @click.option("--spec", "as_spec", is_flag=True, help="Print a spec of the winners, to run them again.")
+@click.option(
+    "--group",
+    "only",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="With --spec: the winner of this group alone, for example workers=2; repeatable.",
+)
 @server_options()
 @store_option
 @json_option
@@ -65,6 +72,7 @@ def best(
     oversubscribed: bool,
     dollars_per_worker_hour: float | None,
     as_spec: bool,
+    only: tuple[str, ...],
     server: Server | None,
     store_url: str,
     as_json: bool,
@@ -77,6 +85,8 @@ def best(
     worker and hour, it also shows the cheapest and the fastest setting. `--spec` prints a spec of the winners, ready
     for `sweeper run` with another budget, more seeds or evaluations.
     """
+    if only and not as_spec:
+        raise click.UsageError("--group chooses winners for --spec; add --spec")
     names = names_in(by)
     rate = dollars_per_worker_hour
     if server:
@@ -92,6 +102,7 @@ def best(
             written = store.sweeps.find(answer["sweep"]).spec.written
     trainable = written is not None and not server and not oversubscribed and rate is None
     if as_spec:
+        answer = only_groups(answer, only) if only else answer
         winners = winners_spec(written, answer)
         text = spec_text(winners)
         if not can_show(text, sys.stdout):

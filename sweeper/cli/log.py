@@ -26,7 +26,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but for tabs and line
 def log(trial: str, attempt: int | None, store_url: str, as_json: bool) -> None:
     """Print what the ranks of a trial printed.
 
-    TRIAL is an id from `sweeper show SWEEP --json`. When an attempt ends, the store keeps the last 64 KiB of it.
+    TRIAL is an id, or the beginning of one; `sweeper show SWEEP --ids` shows them. When an attempt ends, the store
+    keeps the last 64 KiB of it.
     """
     with closing(read_store(store_url)) as store:
         answer = printed_answer(store, trial, attempt)

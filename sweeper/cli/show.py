@@ -1,27 +1,33 @@
-"""`sweeper show`: the trials of a sweep."""
+"""`sweeper show`: the trials of a sweep, or one of them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import click
 
 from sweeper.answers.numbers import dollars, measure, parameter
+from sweeper.answers.one_trial import one_trial_answer
 from sweeper.answers.sweeps import ORDERS, show_answer
 from sweeper.answers.trial_words import area_words, footnotes, state_words
 from sweeper.cli.printing import measures_of, print_table
+from sweeper.cli.show_trial import print_trial
 from sweeper.options import json_option, print_json, rate_option, store_option
 from sweeper.store import read_store
 
+# A sweep's id, and at least the beginning of what tells its trials apart; no sweep's name need be like that.
+_TRIAL = re.compile(r"[0-9a-f]{8}-[0-9a-f]+")
 _SHOWN_TRIALS = 3
 _ALWAYS_EXPLAINED = ("failed", "diverged")
 _EXPLAINED_IF_KNOWN = ("pending", "cancelled")
 
 
 @click.command()
-@click.argument("sweep", metavar="SWEEP")
+@click.argument("reference", metavar="SWEEP|TRIAL")
 @click.option(
     "--sort",
     "order",
@@ -31,24 +37,31 @@ _EXPLAINED_IF_KNOWN = ("pending", "cancelled")
     help="Smallest area or smallest minimum loss first, or the order of the plan. Areas of trials that ended early are "
     "lower bounds, and come last.",
 )
+@click.option("--ids", is_flag=True, help="Also show the ids of the trials.")
 @rate_option
 @store_option
 @json_option
-def show(sweep: str, order: str, dollars_per_worker_hour: float | None, store_url: str, as_json: bool) -> None:
-    """Show the trials of a sweep, smallest area first.
+def show(
+    reference: str, order: str, ids: bool, dollars_per_worker_hour: float | None, store_url: str, as_json: bool
+) -> None:
+    """Show the trials of a sweep, or one trial.
 
-    SWEEP is an id, the beginning of one, a name, or `latest`. Areas are over the sweep's own axis. At a price per
-    worker and hour, it also shows the cost.
+    SWEEP is an id, the beginning of one, a name, or `latest`. Its trials come with the smallest area first, over the
+    sweep's own axis. At a price per worker and hour, it also shows the cost. TRIAL is a trial's id, as `--ids` shows
+    them, or the beginning of one: then its attempts, phases, settings and the end of its curve are shown.
     """
     with closing(read_store(store_url)) as store:
-        answer = show_answer(store, sweep, order, dollars_per_worker_hour)
+        if _TRIAL.fullmatch(reference):
+            found, say = one_trial_answer(store, reference), print_trial
+        else:
+            found, say = show_answer(store, reference, order, dollars_per_worker_hour), partial(_print_trials, ids=ids)
     if as_json:
-        print_json(answer)
+        print_json(found)
     else:
-        _print_trials(answer)
+        say(found)
 
 
-def _print_trials(answer: Mapping[str, Any]) -> None:
+def _print_trials(answer: Mapping[str, Any], *, ids: bool) -> None:
     trials = answer["trials"]
     click.echo(f"{answer['name']} ({answer['sweep']}): {answer['state']}")
     counts = ", ".join(f"{count} {state}" for state, count in answer["states"].items())
@@ -67,7 +80,8 @@ def _print_trials(answer: Mapping[str, Any]) -> None:
     ]
     area = "area" if answer["over"] == "seconds" else f"area over {answer['over']}"
     headers = [*names, "state", *(area if name == "area" else name for name in measures)]
-    if alike := _alike(trials):
+    alike = _alike(trials)
+    if alike or ids:
         headers = ["trial", *headers]
         rows = [[trial["trial"], *row] for trial, row in zip(trials, rows, strict=True)]
     spare = ("images", "seconds", "accuracy", "dollars", "minimum_loss")

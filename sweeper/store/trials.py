@@ -20,6 +20,7 @@ from sweeper.store.records import TrialRecord, WaitingTrial
 from sweeper.store.transactions import Transactions
 
 _PORTION = 1000
+_FEW = 4  # ids that are named where a beginning fits several
 
 
 class Trials:
@@ -106,6 +107,19 @@ class Trials:
                 f"trial {trial_id!r}: no such trial in {self._store_name}", "`sweeper show SWEEP` lists a sweep's"
             )
         return rows.trial_record(found[0])
+
+    def resolve(self, reference: str) -> TrialRecord:
+        """The trial with this id, or the only one whose id begins so.
+
+        Raises:
+            NotFoundError: there is none, or the beginning fits several.
+        """
+        like = tables.trial.c.id.startswith(reference, autoescape=True)
+        found = self._read(lambda one: one.execute(select(tables.trial.c.id).where(like).limit(_FEW)).scalars().all())
+        if len(found) <= 1 or reference in found:
+            return self.find(reference if reference in found or not found else found[0])
+        some = ", ".join(found[:-1]) + (f" and {found[-1]}" if len(found) < _FEW else ", …")
+        raise NotFoundError(f"trial {reference!r}: fits several in {self._store_name}: {some}", "give more of the id")
 
     def candidates(
         self, sweep_id: str, over: str, *, oversubscribed: bool = False, kept: bool = True, begun: bool = False

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from dashboards.pages.rendering import show
 from dashboards.pages.trials.log_tail import Tail, printed_tail
+from sweeper.answers.one_trial import flat
 from sweeper.ranking.curve import LossPoint
 from sweeper.store import AttemptRecord, GangRecord, Store, per_step
 
@@ -58,17 +59,6 @@ def routes(store: Store) -> APIRouter:
         )
 
     return routes
-
-
-def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings by dotted names."""
-    found: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping) and value:
-            found |= flat(value, f"{prefix}{name}.")
-        else:
-            found[f"{prefix}{name}"] = value
-    return found
 
 
 def _side_by_side(asked: Mapping[str, Any], done: Mapping[str, Any]) -> list[tuple[str, Any, Any, bool]]:

@@ -53,6 +53,24 @@ def test_the_winners_are_settings_of_a_spec_that_is_planned_as_they_were(
     }
 
 
+def test_the_winner_of_a_group_alone(run: Any, store: Store) -> None:
+    sweep = finished(store, SPEC, {1: 1, 2: 6})
+    settings = json.loads(run("best", sweep, "--spec", "--group", "workers=2", "--json")[1])["space"]["points"]
+    assert settings == [store.trials.of(sweep)[6].parameters]
+    both = ("--group", "workers=2", "--group", "workers=1", "--group", "workers=2")
+    assert len(json.loads(run("best", sweep, "--spec", *both, "--json")[1])["space"]["points"]) == 2
+    by = ("--by", "workers,learning_rate", "--group", "learning_rate=0.5")
+    code, _, err = run("best", sweep, "--spec", *by)
+    assert (code, "--group learning_rate=0.5: fits 2 of the groups" in err) == (1, True)
+    for wrong, problem in (
+        ("workers=3", "fits none of the groups; they are workers=1; workers=2"),
+        ("2", "is no group"),
+    ):
+        code, _, err = run("best", sweep, "--spec", "--group", wrong)
+        assert (code, problem in err) == (1, True)
+    assert run("best", sweep, "--group", "workers=2")[0] == 2
+
+
 def test_a_group_without_a_winner_is_left_out_and_said_so(run: Any, store: Store) -> None:
     sweep = finished(store, SPEC, {2: 6})
     code, out, err = run("best", sweep, "--spec")
