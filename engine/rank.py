@@ -27,6 +27,7 @@ del sys.path[0]
 
 KEY = "sweeper-rank"
 MARK = f'{{"{KEY}":'  # begins a line of ours on standard output
+ALL_OUTPUT_VARIABLE = "SWEEPER_ALL_OUTPUT"  # where set, rank 0's standard error goes where its output does
 COMMAND_VARIABLE = "SWEEPER_COMMAND"  # not among mpiexec's words, some of which mean something to it
 _RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 _SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
@@ -43,6 +44,7 @@ def main() -> int:
     bind(mine, here)
     places = {"LOCAL_RANK": str(mine), "LOCAL_WORLD_SIZE": str(here)}
     words = json.loads(os.environ.pop(COMMAND_VARIABLE))
+    together = os.environ.pop(ALL_OUTPUT_VARIABLE, "") and rank == 0
     # `python` is the one that runs us. Open MPI's mpiexec puts its own folder, which may have another, before it.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     environment = {**os.environ, "PATH": path, "RANK": str(rank), "WORLD_SIZE": size, **places}
@@ -53,6 +55,7 @@ def main() -> int:
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=None if rank == 0 else sys.stderr,  # only rank 0 reports
+            stderr=subprocess.STDOUT if together else None,
             close_fds=False,
             preexec_fn=die_with_parent,
         )

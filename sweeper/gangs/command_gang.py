@@ -22,7 +22,8 @@ from sweeper.errors import LaunchError
 from sweeper.gangs.base import Job, JobEvent
 from sweeper.gangs.hosts import Hosts
 from sweeper.gangs.mpi_job import MpiJob, tail
-from sweeper.gangs.program_output import Item, ProgramOutput, Said, Unread, Words
+from sweeper.gangs.printed_losses import PrintedLosses
+from sweeper.gangs.program_output import Item, ProgramOutput, Said, Unread, Words, without_escapes
 from sweeper.gangs.reports import Reports
 from sweeper.gangs.watchdog import Watchdog
 from sweeper.spec.command import CommandConfig
@@ -61,6 +62,7 @@ class CommandGang:
             reporting.TRIAL_VARIABLE: job.trial_id,
             **self._config.variables(job.workers),
             rank.COMMAND_VARIABLE: json.dumps(self._words),
+            **({rank.ALL_OUTPUT_VARIABLE: "1"} if self._config.report else {}),
         }
         program = [sys.executable, str(Path(rank.__file__))]  # which puts this Python first on the path
         try:
@@ -71,6 +73,7 @@ class CommandGang:
         self._ranks: dict[int, dict[str, Any]] = {}  # of each rank: its process and host, and in the end its exit code
         self._early: list[tuple[dict[str, Any], float]] = []  # reports from before all ranks were up, and when
         self._reports = Reports(job.trial_id)
+        self._printed = PrintedLosses(self._config.report) if self._config.report else None
         self._up = self._stopped = self._over = False
         self._failure: Failed | None = None
         self._watchdog: Watchdog | None = None
@@ -120,6 +123,8 @@ class CommandGang:
                 self._reports.miss(item.text)
             case Said() | Words():
                 self._mpi.keep(item.text)
+                if self._printed and (printed := self._printed.report(without_escapes(item.text))):
+                    yield from self._heard_of_training(printed, time.monotonic())
 
     def _is_of_rank(self, said: dict[str, Any]) -> bool:
         number = said[rank.KEY]
@@ -219,6 +224,10 @@ class CommandGang:
         if self._codes() == [0] * self._job.workers:
             if last:
                 return Ended(trial, "completed", *at)
+            if pattern := self._config.report:
+                last_words = last_line(tail(self._mpi.log))[:_SHOWN]
+                unfit = f"no line that rank 0 printed fits trial.report.loss, '{pattern.loss}'"
+                return Failed(trial, f"{unfit}; correct the pattern: the last line was {last_words!r}; see {log}")
             remedy = "call sweeper.report(loss=...) on rank 0, or print its line"
             if any(isinstance(item, Said) for item in ProgramOutput().feed(tail(self._mpi.log) + "\n")):
                 remedy = "reports stand in its log: print them on rank 0's standard output, not on standard error"

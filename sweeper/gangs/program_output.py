@@ -122,9 +122,14 @@ def _may_hold_one(line: str) -> bool:
     return KEY in line
 
 
+def without_escapes(line: str) -> str:
+    """Without colours and movements of the cursor."""
+    return _ESCAPES.sub("", line)
+
+
 def _plain(line: str) -> str:
-    """Without colours, and with what is not finite as Python reads it in JSON."""
-    return _NOT_FINITE.sub(lambda found: _as_json(found[1], found[2]), _ESCAPES.sub("", line))
+    """Without escapes, and with what is not finite as Python reads it in JSON."""
+    return _NOT_FINITE.sub(lambda found: _as_json(found[1], found[2]), without_escapes(line))
 
 
 def _as_json(sign: str, nan: str | None) -> str:

@@ -57,7 +57,8 @@ def digest(text: str) -> str:
 def effective(config: TrainingConfig | CommandConfig, workers: int) -> dict[str, Any]:
     """What of a config decides a trial's result, with the global batch; what stood for itself before is left out."""
     if isinstance(config, CommandConfig):
-        return config.model_dump(mode="json", exclude={"folder"})
+        # Without patterns it keeps the key that it had before there were any.
+        return config.model_dump(mode="json", exclude={"folder"} | (set() if config.report else {"report"}))
     found: dict[str, Any] = {
         **config.model_dump(mode="json"),
         "global_batch_size": config.global_batch(workers),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from sweeper.spec.axes import SEED, WORKERS, Scalar
 
@@ -35,13 +35,41 @@ WordOrWords = Annotated[
 ]
 
 
+def _with_one_group(written: str) -> str:
+    try:
+        groups = re.compile(written).groups
+    except re.error as error:
+        raise ValueError(f"is no regular expression ({error}); correct it") from None
+    if groups != 1:
+        raise ValueError(f"has {groups} groups; put brackets around the number alone, and (?:...) around the rest")
+    return written
+
+
+Pattern = Annotated[str, AfterValidator(_with_one_group)]
+
+
+class ReportPatterns(BaseModel):
+    """Regular expressions, each with one group around a number, for the lines that a program prints anyway.
+
+    A line that has a `loss` is a point of the curve. `step` and `images` are those of the whole run; both are looked
+    for on each line, and hold for the losses that follow.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    loss: Pattern
+    step: Pattern | None = None
+    images: Pattern | None = None
+
+
 class CommandConfig(BaseModel):
     """A program that every worker of a trial runs, with one rank each.
 
     `{name}` in `command` and `environment` stands for the value of a swept field, of `workers`, or of one in `values`,
     where what stays the same has its place; `{{name}}` is `{name}` itself. A word or a variable that holds a name
     without a value, None, is left out; words in a list of their own are left out together. It runs in `folder`, which
-    is the one that the sweep was submitted from where the spec names none.
+    is the one that the sweep was submitted from where the spec names none. With `report` its losses are read from what
+    rank 0 prints.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,6 +78,7 @@ class CommandConfig(BaseModel):
     environment: dict[str, Text] = {}
     values: dict[str, Scalar] = {}
     folder: str = ""
+    report: ReportPatterns | None = None
 
     def names(self) -> list[str]:
         """What stands in braces, each once, in order."""

@@ -149,8 +149,8 @@ def _fields_at(loc: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
             continue
         kinds = _tagged(field.annotation)
         annotation = kinds[str(loc[number + 1])] if kinds and len(loc) > number + 1 else field.annotation
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            model = annotation
+        if len(inner := _models_in(annotation)) == 1:  # it may be absent, too
+            model = inner[0]
     return list(model.model_fields)
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -388,3 +389,30 @@ def _unused_port() -> int:
     """One of those that systems give to connections, which gangs do not take."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
+
+
+def printing(folder: Path, program: str, **report: str) -> Job:
+    """A program that knows nothing of a sweep, whose losses are read from what it prints."""
+    given = job(folder, program, 1)
+    return replace(given, config={**given.config, "report": report})
+
+
+def test_losses_of_an_unchanged_script_are_read_from_its_lines(tmp_path: Path) -> None:
+    script = """
+        import sys
+        print("epoch 1")
+        for step, loss in enumerate((2.5, 1.5), start=1):
+            print(f"\\x1b[32mstep {10 * step}\\x1b[0m: loss = {loss}", file=sys.stderr, flush=True)
+    """
+    *_, first, second, ended = run(printing(tmp_path, script, loss=r"loss = ([0-9.]+)", step=r"step (\d+)"))
+    assert isinstance(ended, Ended)
+    assert (ended.outcome, ended.steps) == ("completed", 20)
+    assert [(one.step, one.loss) for one in points([first, second])] == [(10, 2.5), (20, 1.5)]
+    assert "loss = 2.5" in (tmp_path / "gang.log").read_text()
+
+
+def test_a_pattern_that_fits_no_line_is_told_with_the_last_line(tmp_path: Path) -> None:
+    *_, ended = run(printing(tmp_path, "print('Loss 1.5')", loss=r"loss=([0-9.]+)"))
+    assert isinstance(ended, Failed)
+    assert "no line that rank 0 printed fits trial.report.loss, 'loss=([0-9.]+)'" in ended.reason
+    assert "the last line was 'Loss 1.5'" in ended.reason

@@ -14,6 +14,7 @@ from sweeper.spec import SweepSpec, parse_config, parse_spec
 from sweeper.spec.command import CommandConfig
 from sweeper.spec.file import load_spec
 
+PRINTS = {"command": ["a"]}
 TRIAL = {"command": ["python", "train.py", "--lr", "{rate}", "--on={workers}", "{{rate}}", '{"a": 1}']}
 
 
@@ -162,6 +163,16 @@ def test_the_store_gives_back_what_it_got() -> None:
         (TRIAL, {"rate": [1], "workers": [0]}, {}, "space.workers: 0 is not a worker count"),
         (TRIAL, {"rate": [1]}, {"repeats": 2}, "repeats: 2 needs seeds; write {seed} where one goes in trial.command"),
         ({"command": []}, {"workers": [1]}, {}, "trial.command"),
+        ({**PRINTS, "report": {"loss": "loss=("}}, {"workers": [1]}, {}, "trial.report.loss: 'loss=(': is no regular"),
+        ({**PRINTS, "report": {"loss": "loss"}}, {"workers": [1]}, {}, "trial.report.loss: 'loss': has 0 groups; put"),
+        ({**PRINTS, "report": {"loss": "(a)(b)"}}, {"workers": [1]}, {}, "trial.report.loss: '(a)(b)': has 2 groups"),
+        ({**PRINTS, "report": {"step": "(a)"}}, {"workers": [1]}, {}, "trial.report.loss: is missing; add it"),
+        (
+            {**PRINTS, "report": {"loss": "(b)", "los": "(a)"}},
+            {"workers": [1]},
+            {},
+            "trial.report.los: unknown key; did you mean loss?",
+        ),
         (TRIAL, {"a-b": [1], "rate": [1]}, {}, "space.a-b: cannot stand in braces; take letters, digits and _"),
         (TRIAL, {"rate": [1, "1"]}, {}, "space.rate: '1' is given 2 times; keep one of them"),
         ({**TRIAL, "values": {"b": 1}}, {"rate": [1]}, {}, "trial.values.b: the command does not use it; remove it"),
@@ -197,3 +208,11 @@ def test_what_does_not_fit_is_refused_in_one_line(
         parsed(trial, space, **fields)
     assert len(caught.value.problems) == 1
     assert caught.value.problems[0].startswith(said)
+
+
+def test_patterns_make_another_trial_and_none_leave_the_key_as_it_was() -> None:
+    plain, same, other = (
+        plan(parsed({**PRINTS, **fields}, {"workers": [1]}))[0].key
+        for fields in ({}, {"report": None}, {"report": {"loss": "loss=(.*)"}})
+    )
+    assert plain == same != other
