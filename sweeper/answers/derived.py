@@ -61,8 +61,8 @@ def derived_lines(answer: Mapping[str, Any], options: str | None) -> Iterator[st
     groups: Sequence[Mapping[str, Any]] = answer["groups"]
     if number := sum(len(group.get("derived_candidates", ())) for group in groups):
         what = "1 trial of the settings that may be the best is" if number == 1 else _many(number)
-        remedy = "" if options is None else f". To train for real: `sweeper rerun {answer['sweep']} --derived{options}`"
-        yield f"{what} derived from others{remedy}"
+        remedy = "" if options is None else f" To train for real: `sweeper rerun {answer['sweep']} --derived{options}`"
+        yield f"{what} derived from others.{remedy}"
 
 
 def _many(number: int) -> str:

@@ -39,6 +39,7 @@ _OF_RANK = re.compile(r"^\[rank\d+\]: ", re.MULTILINE)  # torch's, before each l
 _NOTICE = re.compile(r"^([-=])\1{29,}\n(.*?)(?:^\1{30,}$|\Z)", re.MULTILINE | re.DOTALL)
 _LAUNCHERS = re.compile(r"mpiexec|mpirun|prterun|Primary job|BAD TERMINATION|MPI_A", re.IGNORECASE)
 _UNCAUGHT = 1  # Python's exit code after an exception that nobody caught
+_LAST_LINES = 3  # that the reason for a trial without a loss shows
 _SHOWN = 200  # characters of a program's own words
 _LOOK_S = 0.02
 _LAST_WORDS_S = 0.5  # what other ranks get to say once one has failed
@@ -224,10 +225,11 @@ class CommandGang:
         if self._codes() == [0] * self._job.workers:
             if last:
                 return Ended(trial, "completed", *at)
-            if pattern := self._config.report:
-                last_words = last_line(tail(self._mpi.log))[:_SHOWN]
-                unfit = f"no line that rank 0 printed fits trial.report.loss, '{pattern.loss}'"
-                return Failed(trial, f"{unfit}; correct the pattern: the last line was {last_words!r}; see {log}")
+            if self._printed:
+                unfit = " or ".join(f"trial.report.{name}, '{text}'" for name, text in self._printed.unmatched.items())
+                ended = " / ".join(line[:_SHOWN] for line in told_lines(tail(self._mpi.log))[-_LAST_LINES:])
+                what = f"no line that rank 0 printed fits {unfit}" if unfit else "no loss came after the first step"
+                return Failed(trial, f"{what}; correct the pattern: the last lines are {ended!r}; see {log}")
             remedy = "call sweeper.report(loss=...) on rank 0, or print its line"
             if any(isinstance(item, Said) for item in ProgramOutput().feed(tail(self._mpi.log) + "\n")):
                 remedy = "reports stand in its log: print them on rank 0's standard output, not on standard error"
@@ -243,9 +245,14 @@ def last_traceback(log: str) -> str:
 
 
 def last_line(log: str) -> str:
-    """The last line of a log in which a program tells something; "" where there is none. What mpiexec adds is not."""
+    """The last line of a log in which a program tells something; "" where there is none."""
+    return (told_lines(log) or [""])[-1]
+
+
+def told_lines(log: str) -> list[str]:
+    """The lines of a log in which a program tells something. What mpiexec adds is not."""
     lines = _NOTICE.sub(lambda notice: "" if _LAUNCHERS.search(notice[2]) else notice[0], log).splitlines()
-    return next((line.strip() for line in reversed(lines) if any(map(str.isalnum, line))), "")
+    return [line.strip() for line in lines if any(map(str.isalnum, line))]
 
 
 def _free_port(address: str) -> tuple[int, socket.socket]:

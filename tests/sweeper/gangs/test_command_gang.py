@@ -415,4 +415,7 @@ def test_a_pattern_that_fits_no_line_is_told_with_the_last_line(tmp_path: Path) 
     *_, ended = run(printing(tmp_path, "print('Loss 1.5')", loss=r"loss=([0-9.]+)"))
     assert isinstance(ended, Failed)
     assert "no line that rank 0 printed fits trial.report.loss, 'loss=([0-9.]+)'" in ended.reason
-    assert "the last line was 'Loss 1.5'" in ended.reason
+    assert "the last lines are 'Loss 1.5'" in ended.reason
+    *_, ended = run(printing(tmp_path, "print('loss=1.5')", loss=r"loss=([0-9.]+)", step=r"step (\d+)"))
+    assert isinstance(ended, Failed)
+    assert r"no line that rank 0 printed fits trial.report.step, 'step (\d+)'; correct" in ended.reason

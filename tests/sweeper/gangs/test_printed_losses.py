@@ -21,8 +21,15 @@ def test_a_line_with_a_loss_is_a_report() -> None:
 
 def test_a_step_holds_until_the_next_one_wherever_it_stands() -> None:
     lines = ["step 10 of 30", "loss 2.0", "validation loss 2.2", "step 20: loss 1.5"]
-    assert reports(lines, step=STEP) == [{"loss": "2.0", "step": "10"}, {"loss": "1.5", "step": "20:"}]
-    assert reports(lines, step=r"step (\d+)")[1] == {"loss": "1.5", "step": "20"}
+    assert reports(lines, step=STEP) == [{"loss": "2.0", "step": "10"}, {"loss": "1.5", "step": "20"}]
+
+
+def test_losses_before_the_first_step_are_passed_over() -> None:
+    lines = ["loss 2.3", "step 1", "loss 2.0"]
+    assert reports(lines, step=STEP) == [{"loss": "2.0", "step": "1"}]
+    printed = PrintedLosses(ReportPatterns(loss=LOSS, step=r"iteration(?: (\d+))?"))
+    assert [printed.report(line) for line in (*lines, "iteration: loss 1.0")] == [None] * 4
+    assert [*printed.unmatched] == ["step"]
 
 
 def test_what_is_drawn_again_is_one_report() -> None:
@@ -34,6 +41,6 @@ def test_counts_may_have_separators() -> None:
     assert reports(["seen 12,800 loss 1.0"], images=r"seen ([\d,]+)") == [{"loss": "1.0", "images": "12800"}]
 
 
-@pytest.mark.parametrize("loss", ["1.5", "1e-3", "inf"])
-def test_numbers_are_left_to_whoever_reads_reports(loss: str) -> None:
-    assert reports([f"loss={loss}"]) == [{"loss": loss}]
+@pytest.mark.parametrize(("text", "loss"), [("1.5,", "1.5"), ("1e-3", "1e-3"), ("inf", "inf"), ("1,234.5;", "1234.5")])
+def test_of_a_loss_all_but_the_number_is_left_out(text: str, loss: str) -> None:
+    assert reports([f"loss={text}"]) == [{"loss": loss}]
