@@ -40,7 +40,7 @@ def added(store: Store, *, ended: bool) -> None:
             ["show", "x", "--sorte", "loss"],
             "--sorte: there is no such option, did you mean --sort or --store?; see `sweeper show --help`",
         ),
-        (["show"], "Missing argument 'SWEEP'; see `sweeper show --help`"),
+        (["show"], "Missing argument 'SWEEP|TRIAL'; see `sweeper show --help`"),
     ],
 )
 def test_guesses_are_close_and_sentences_end_once(
