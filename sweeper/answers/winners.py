@@ -40,7 +40,10 @@ def _pairs(text: str) -> dict[str, str]:
     pairs = [pair.partition("=") for pair in text.split(",")]
     if any(not (name and mark and value) for name, mark, value in pairs):
         raise SpecError([f"--group {text}: is no group; write its parameters, for example --group workers=2"])
-    return {name.strip(): value.strip() for name, _, value in pairs}
+    found = {name.strip(): value.strip() for name, _, value in pairs}
+    if len(found) < len(pairs):
+        raise SpecError([f"--group {text}: names a parameter twice; give --group once for each group"])
+    return found
 
 
 def _as_text(key: Mapping[str, Any]) -> dict[str, str]:

@@ -16,10 +16,11 @@ from sweeper.answers.sweeps import ORDERS, show_answer
 from sweeper.answers.trial_words import area_words, footnotes, state_words
 from sweeper.cli.printing import measures_of, print_table
 from sweeper.cli.show_trial import print_trial
+from sweeper.errors import NotFoundError
 from sweeper.options import json_option, print_json, rate_option, store_option
-from sweeper.store import read_store
+from sweeper.store import Store, read_store
 
-# A sweep's id, and at least the beginning of what tells its trials apart; no sweep's name need be like that.
+# A sweep's id, and at least the beginning of what tells its trials apart. A sweep may have such a name, and goes first.
 _TRIAL = re.compile(r"[0-9a-f]{8}-[0-9a-f]+")
 _SHOWN_TRIALS = 3
 _ALWAYS_EXPLAINED = ("failed", "diverged")
@@ -51,7 +52,7 @@ def show(
     them, or the beginning of one: then its attempts, phases, settings and the end of its curve are shown.
     """
     with closing(read_store(store_url)) as store:
-        if _TRIAL.fullmatch(reference):
+        if _TRIAL.fullmatch(reference) and not _is_sweep(store, reference):
             found, say = one_trial_answer(store, reference), print_trial
         else:
             found, say = show_answer(store, reference, order, dollars_per_worker_hour), partial(_print_trials, ids=ids)
@@ -59,6 +60,14 @@ def show(
         print_json(found)
     else:
         say(found)
+
+
+def _is_sweep(store: Store, reference: str) -> bool:
+    try:
+        store.sweeps.find(reference)
+    except NotFoundError:
+        return False
+    return True
 
 
 def _print_trials(answer: Mapping[str, Any], *, ids: bool) -> None:

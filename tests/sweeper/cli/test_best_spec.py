@@ -71,6 +71,12 @@ def test_the_winner_of_a_group_alone(run: Any, store: Store) -> None:
     assert run("best", sweep, "--group", "workers=2")[0] == 2
 
 
+def test_a_group_is_named_by_each_parameter_once(run: Any, store: Store) -> None:
+    sweep = finished(store, SPEC, {1: 1, 2: 6})
+    code, _, err = run("best", sweep, "--spec", "--group", "workers=1,workers=2")
+    assert (code, "names a parameter twice; give --group once for each group" in err) == (1, True)
+
+
 def test_a_group_without_a_winner_is_left_out_and_said_so(run: Any, store: Store) -> None:
     sweep = finished(store, SPEC, {2: 6})
     code, out, err = run("best", sweep, "--spec")

@@ -96,6 +96,13 @@ def test_a_beginning_that_fits_several_trials_names_them(store: Store, trials: l
     assert store.trials.resolve(trials[1]).id == trials[1]
 
 
+def test_a_sweep_that_is_named_like_a_trial_is_found_by_its_name(run: Any, store: Store) -> None:
+    spec = parse_spec({**SPEC, "name": "20261201-1"})
+    sweep = store.sweeps.add(spec, plan(spec))
+    code, out, _ = run("show", "20261201-1", "--json")
+    assert (code, json.loads(out)["sweep"]) == (0, sweep)
+
+
 def test_ids_are_shown_where_they_are_asked_for(run: Any, trials: list[str]) -> None:
     sweep = trials[0].partition("-")[0]
     assert trials[0] not in run("show", sweep)[1]
