@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from experiments.cifar10_sweep.recorded import Grid, Setting, Sweeps, references, setting_of
-from sweeper.ranking import Candidate, best_per_group
+from sweeper.ranking import best_per_group, rank
 from sweeper.ranking.belief import beliefs
 from sweeper.ranking.settings import without_seed
 
@@ -49,7 +49,7 @@ def judged(sweeps: Sweeps) -> list[Judged]:
 
 
 def _judged(seed: int, grids: Mapping[int, Grid]) -> Iterator[Judged]:
-    """Nothing where nobody won by this seed or by the others, or there is no recommendation."""
+    """Yields nothing if no setting won by this seed or by the others, or if there is no recommendation."""
     grid = grids[seed]
     trials = [one._replace(parameters=without_seed(one.parameters)) for one in grid.trials.values()]
     (group,) = best_per_group(trials, grid.threshold, ("workers",))
@@ -77,10 +77,6 @@ def _judged(seed: int, grids: Mapping[int, Grid]) -> Iterator[Judged]:
 def _cost(setting: Setting, seed: int, grids: Mapping[int, Grid]) -> float:
     """By all seeds but one; infinite where the setting qualifies with none of them."""
     others = [grid for other, grid in grids.items() if other != seed]
-    areas = [area for grid in others if (area := _qualified_area(grid.trials[setting], grid.threshold)) is not None]
+    qualified = [one for grid in others for one in rank([grid.trials[setting]], grid.threshold)]
+    areas = [one.area for one in qualified if one.area is not None]
     return fmean(areas) * len(others) / len(areas) if areas else math.inf
-
-
-def _qualified_area(trial: Candidate, threshold: float | None) -> float | None:
-    reaches = threshold is None or (trial.minimum_loss is not None and trial.minimum_loss <= threshold)
-    return trial.area if trial.complete and trial.finite and reaches else None

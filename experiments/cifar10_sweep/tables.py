@@ -289,17 +289,8 @@ def _numbers(sweeps: Sequence[RecordedSweep]) -> list[int]:
 
 def one_seed(sweeps: Sweeps) -> Table:
     """What `best` recommends from each seed by itself, and its regret by the other seeds, with their means."""
-    header = [
-        "workers",
-        "area over",
-        "seed",
-        "winner",
-        "recommended",
-        "chance",
-        "not ruled out",
-        "best by the other seeds",
-    ]
-    header += ["expected regret", "regret", "regret of the winner"]
+    header = ["workers", "area over", "seed", "winner", "recommended", "chance", "not ruled out"]
+    header += ["best by the other seeds", "expected regret", "regret", "regret of the winner"]
     found = judged(sweeps)
     rows: list[list[object]] = []
     for kind in dict.fromkeys((one.workers, one.over) for one in found):

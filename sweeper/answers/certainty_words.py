@@ -96,6 +96,13 @@ def recommends_winner(group: Mapping[str, Any]) -> bool:
     return bool(group["recommended"]["parameters"] == winner)
 
 
+def question_words(by: Sequence[str] = (), threshold: float | None = None, over: str | None = None) -> list[str]:
+    """What was asked of `best` beside the sweep, as options of a command that asks the same."""
+    words = [word for name in by for word in ("--by", name)]
+    words += ["--threshold", f"{threshold:.15g}"] if threshold is not None else []
+    return words + (["--over", over] if over else [])
+
+
 def seeds_lines(answer: Mapping[str, Any], options: str) -> Iterator[str]:
     """The command that trains the seeds of which `recommendation_lines` speak, with these further options."""
     groups = answer["groups"]
@@ -174,9 +181,14 @@ def _p_words(p_value: float) -> str:
     return "< 0.0001" if p_value < 1e-4 else f"{p_value:.2g}"
 
 
+def has_seeds(groups: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether settings compete, of which some have several seeds; else trials do."""
+    return any(group["trials"] > group["settings"] for group in groups)
+
+
 def qualified_header(groups: Sequence[Mapping[str, Any]]) -> str:
-    """What a column of `qualified_words` is called: settings compete where they have several seeds, and else trials."""
-    return "qualified settings" if any(group["trials"] > group["settings"] for group in groups) else "qualified"
+    """What a column of `qualified_words` is called."""
+    return "qualified settings" if has_seeds(groups) else "qualified"
 
 
 def qualified_words(group: Mapping[str, Any]) -> str:

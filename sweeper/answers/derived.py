@@ -60,13 +60,9 @@ def derived_lines(answer: Mapping[str, Any], options: str | None) -> Iterator[st
         yield f"{what} after all: {'its area' if one else 'their areas'} had been off by at most {most}."
     groups: Sequence[Mapping[str, Any]] = answer["groups"]
     if number := sum(len(group.get("derived_candidates", ())) for group in groups):
-        what = "1 trial of the settings that may be the best is" if number == 1 else _many(number)
+        trials, are = ("trial", "is") if number == 1 else ("trials", "are")
         remedy = "" if options is None else f" To train for real: `sweeper rerun {answer['sweep']} --derived{options}`"
-        yield f"{what} derived from others.{remedy}"
-
-
-def _many(number: int) -> str:
-    return f"{number} trials of the settings that may be the best are"
+        yield f"{number} {trials} of the settings that may be the best {are} derived from others.{remedy}"
 
 
 def _percent(share: float) -> str:

@@ -31,7 +31,7 @@ def one_trial_answer(store: Store, reference: str) -> dict[str, Any]:
         "resources": trial.resources,
         "areas": {"seconds": trial.area_seconds, "images": trial.area_images, "steps": trial.area_steps},
         "attempts": [
-            _attempt(
+            attempt_answer(
                 one,
                 gangs.get(one.gang_id or ""),
                 store.attempts.phases(trial.id, one.number),
@@ -58,9 +58,10 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def _attempt(
+def attempt_answer(
     attempt: AttemptRecord, gang: GangRecord | None, phases: Mapping[str, float], steps: int | None
 ) -> dict[str, Any]:
+    """An attempt of `one_trial_answer`, which took so many steps."""
     return {
         "number": attempt.number,
         "state": attempt.state,

@@ -24,7 +24,7 @@ def only_groups(answer: Mapping[str, Any], wanted: Sequence[str]) -> dict[str, A
     """A `best_answer` with those of its groups that are wanted, such as "workers=2" or "workers=2,momentum=0.9".
 
     Raises:
-        SpecError: a text that is no such group, or that fits none or several.
+        SpecError: a text does not name a group, or fits none or several of them.
     """
     groups, found = answer["groups"], []
     for text in wanted:

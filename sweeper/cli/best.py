@@ -15,11 +15,13 @@ from click.core import ParameterSource
 from sweeper.answers.best import best_answer
 from sweeper.answers.certainty_words import (
     NO_THRESHOLD,
+    has_seeds,
     interval_words,
     lacking,
     learnt_nothing,
     losses_words,
     qualified_header,
+    question_words,
     recommendation_lines,
     seeds_lines,
     separation_lines,
@@ -149,9 +151,7 @@ def print_groups(answer: Mapping[str, Any], options: str | None = None) -> None:
 
 def question_options(by: Sequence[str] = (), threshold: float | None = None, over: str | None = None) -> str:
     """What was asked of `best` beside the sweep, and of which store, as options with a space before each."""
-    words = [word for name in by for word in ("--by", name)]
-    words += ["--threshold", f"{threshold:.15g}"] if threshold is not None else []
-    words += ["--over", over] if over else []
+    words = question_words(by, threshold, over)
     context = click.get_current_context()
     if context.get_parameter_source("store_url") is ParameterSource.COMMANDLINE:
         words += ["--store", context.params["store_url"]]
@@ -225,7 +225,7 @@ def _rule(answer: Mapping[str, Any]) -> str:
     guess = _guess(answer["groups"])
     if answer["threshold"] is None:
         return f"{NO_THRESHOLD} `--threshold LOSS` leaves such runs out.{guess}"
-    seeds = " with all seeds" if any(group["trials"] > group["settings"] for group in answer["groups"]) else ""
+    seeds = " with all seeds" if has_seeds(answer["groups"]) else ""
     limit = parameter(answer["threshold"])
     return f"Qualified are the trials whose minimum loss is at most the threshold {limit}{seeds}.{guess}"
 

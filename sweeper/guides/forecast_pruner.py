@@ -28,8 +28,8 @@ from sweeper.ranking.noise import SeedNoise
 from sweeper.ranking.partial_means import Hopeless, Needed
 from sweeper.ranking.settings import setting_key
 
-# Relative deviation of the areas of a setting's seeds: 1.3 % is usual, 5.8 % was the most of 21 settings.
 _FEWEST_STEPS = 50  # of a run that may be given up before it begins
+# Relative deviation of the areas of a setting's seeds: 1.3 % is usual, 5.8 % was the most of 21 settings.
 _SEEDS_DIFFER = 0.06
 
 
@@ -209,11 +209,14 @@ class ForecastPruner:
         return Unlikely(area, f"its area will be about {area:.5g}, and {rival} (chance to win {wins:.1g})")
 
     def _deviation_of_rival(self, needed: Needed, now: _Standing) -> float:
-        """Of the logarithm of what is needed of the rest, by what is the rival's chance."""
+        """Of the logarithm of what is needed of the rest, since the rival's seeds might have come out otherwise.
+
+        All that the rival's sum of areas is off falls on the trial and those that wait with it.
+        """
         if needed.area <= now.area:
             return 0.0
-        of_mean = self._noise.share * needed.rivals / math.sqrt(needed.seeds)
-        return of_mean * needed.slope / (needed.area - now.area)
+        of_sum = self._noise.share * needed.rivals * math.sqrt(needed.seeds)
+        return of_sum / (needed.waiting + 1) / (needed.area - now.area)
 
     def _rest_of_axis(self, running: RunningCurve, course: _Course) -> tuple[float, float]:
         """What is left of the axis, and the deviation of its logarithm: steps may become faster or slower."""

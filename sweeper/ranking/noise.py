@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Hashable
-from statistics import fmean
 
 # 3 % of an area, give or take a factor of 3: a scaled inverse-chi-squared distribution of one degree of freedom.
 USUAL_NOISE, _DEGREES = 0.03, 1
@@ -20,17 +18,21 @@ class SeedNoise:
     """
 
     def __init__(self) -> None:
-        self._logarithms: dict[Hashable, list[float]] = defaultdict(list)
+        self._means: dict[Hashable, tuple[int, float]] = {}  # of the logarithms of a setting's areas, and their number
+        self._squares, self._degrees = _DEGREES * USUAL_NOISE**2, _DEGREES
 
     def add(self, setting: Hashable, area: float) -> None:
         """The area of another seed of a setting; one that is not above zero tells nothing."""
-        if 0 < area < math.inf:
-            self._logarithms[setting].append(math.log(area))
+        if not 0 < area < math.inf:
+            return
+        seeds, mean = self._means.get(setting, (0, 0.0))
+        off = math.log(area) - mean
+        self._means[setting] = seeds + 1, mean + off / (seeds + 1)
+        if seeds:  # one more degree of freedom, and what it adds to the squares (Welford)
+            self._squares += off**2 * seeds / (seeds + 1)
+            self._degrees += 1
 
     @property
     def share(self) -> float:
         """The standard deviation, as a share of an area."""
-        several = [values for values in self._logarithms.values() if len(values) > 1]
-        squares = sum((value - fmean(values)) ** 2 for values in several for value in values)
-        degrees = sum(len(values) - 1 for values in several)
-        return math.sqrt((_DEGREES * USUAL_NOISE**2 + squares) / (_DEGREES + degrees))
+        return math.sqrt(self._squares / self._degrees)

@@ -77,8 +77,7 @@ class _Best:
 class Needed(NamedTuple):
     """The largest area with which a trial's setting beats the rival's, if the seeds that wait come out like it.
 
-    With an area of the rival's that is another by `d` it would be another by `slope * d`; the rival's is the mean of as
-    many `seeds`.
+    Both settings have so many `seeds`, of which `waiting` besides the trial have no area yet.
     """
 
     area: float
@@ -86,11 +85,6 @@ class Needed(NamedTuple):
     rival: str
     rivals: float
     seeds: int
-
-    @property
-    def slope(self) -> float:
-        """See above."""
-        return self.seeds / (self.waiting + 1)
 
 
 class Means:

@@ -15,6 +15,7 @@ from dashboards.pages.sweeps.best_table import best_table
 from dashboards.pages.sweeps.sweep_list import shares
 from dashboards.pages.view import View, view_of
 from dashboards.responses.json_answers import JsonAnswer
+from sweeper.answers.certainty_words import question_words
 from sweeper.answers.cost import bill
 from sweeper.answers.numbers import dollars
 from sweeper.answers.progress import mark_of
@@ -77,8 +78,7 @@ def _options(sweep: SweepRecord, view: View) -> str | None:
     """Those with which `sweeper extend` means what is looked at; None where it cannot add to the sweep."""
     if sweep.spec.written is None or view.oversubscribed:
         return None
-    threshold = "" if view.threshold is None else f" --threshold {view.threshold:.15g}"
-    return threshold + ("" if view.over is None else f" --over {view.over}")
+    return "".join(f" {word}" for word in question_words(threshold=view.threshold, over=view.over))
 
 
 def bill_of(store: Store, sweep: SweepRecord, rate: float) -> float:

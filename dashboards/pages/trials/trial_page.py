@@ -13,9 +13,9 @@ from starlette.responses import Response
 
 from dashboards.pages.rendering import show
 from dashboards.pages.trials.log_tail import Tail, printed_tail
-from sweeper.answers.one_trial import flat
+from sweeper.answers.one_trial import attempt_answer, flat
 from sweeper.ranking.curve import LossPoint
-from sweeper.store import AttemptRecord, GangRecord, Store, per_step
+from sweeper.store import AttemptRecord, GangRecord, Store
 
 _TRIAL = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4,}\b")
 _MOST_FAULTS = 20
@@ -78,21 +78,11 @@ def _side_by_side(asked: Mapping[str, Any], done: Mapping[str, Any]) -> list[tup
 def _attempt(
     attempt: AttemptRecord, gang: GangRecord | None, phases: Mapping[str, float], steps: int | None, log: Tail | None
 ) -> dict[str, Any]:
-    took = (attempt.ended_at - attempt.started_at).total_seconds() if attempt.ended_at else None
     return {
-        "number": attempt.number,
-        "state": attempt.state,
+        **attempt_answer(attempt, gang, phases, steps),
         "reason": _linked(attempt.reason, attempt.trial_id),
-        "traceback": attempt.traceback,
         "started_at": attempt.started_at,
-        "seconds": took,
-        "startup_seconds": attempt.startup_seconds,
-        "setup_seconds": attempt.setup_seconds,
-        "effective": attempt.effective,
         "phases": sorted(phases.items(), key=lambda phase: -phase[1]),
-        "per_step": per_step(phases, steps),
-        "hosts": list(dict.fromkeys(gang.hosts)) if gang else [],
-        "versions": gang.versions if gang else {},
         "log": log,
     }
 
